@@ -54,6 +54,10 @@ _rbdump()
 			;;
 		esac
 	fi
+	if [[ ${COMP_WORDS[1]} == heap && $previous == --diff ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$current")
+		return
+	fi
 	if [[ ${COMP_WORDS[1]} == experiment ]]; then
 		case $previous in
 		-m | --modes)
@@ -99,6 +103,11 @@ _rbdump()
 			--seed --oracle --progress --json --torn-log --offsets --nearest -h --help" -- "$current")
 		return
 	fi
+	if [[ ${COMP_WORDS[1]} == heap && $COMP_CWORD -gt 1 ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "-p --pid -c --core --ruby-version --force --json --stop --max-pause -n --top --all --diff --offsets --nearest \
+			--time-limit -h --help" -- "$current")
+		return
+	fi
 	if [[ ${COMP_WORDS[1]} == layout && $COMP_CWORD -gt 1 ]]; then
 		if [[ $current != -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -f -- "$current")
@@ -108,14 +117,14 @@ _rbdump()
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == help && $COMP_CWORD -gt 1 ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "dump record report experiment layout version" -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W "dump record report experiment heap layout version" -- "$current")
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == version && $COMP_CWORD -gt 1 ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "-h --help" -- "$current")
 		return
 	fi
-	local verbs="dump record report experiment layout version help"
+	local verbs="dump record report experiment heap layout version help"
 	[[ $COMP_CWORD -gt 1 ]] && verbs=""
 	if [[ $current != -* && ( $COMP_CWORD -eq 1 || ${COMP_WORDS[1]} == dump ) ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$verbs $(pgrep ruby 2>/dev/null)" -- "$current")

@@ -44,8 +44,8 @@ static bool is_id_of(const struct ruby *ruby, const struct access *access, uint6
 	return !try.failed && value_bytes_are(&try, bytes, name);
 }
 
-/* A class's rb_classext_struct: its own, or behind it in the same slot (internal/class.h, RCLASS_EXT, 3.2). */
-static uint64_t classext(struct access *access, uint64_t klass)
+/* internal/class.h, RCLASS_EXT, v2_7_8 to v4_0_5. */
+uint64_t class_ext(struct access *access, uint64_t klass)
 {
 	return layout_has(access->layout, F_class_ptr) ? access_member(access, klass, F_class_ptr)
 						       : klass + access_sizeof(access, S_class);
@@ -58,7 +58,7 @@ static uint64_t classext(struct access *access, uint64_t klass)
 static uint64_t ivar_by_shape(const struct ruby *ruby, struct access *access, uint64_t klass, const char *name)
 {
 	const struct layout *layout = access->layout;
-	uint64_t extension = classext(access, klass), shapes = access_member(access, ruby->vm, F_vm_shape_list);
+	uint64_t extension = class_ext(access, klass), shapes = access_member(access, ruby->vm, F_vm_shape_list);
 	uint64_t count = access_member(access, ruby->vm, F_vm_next_shape_id);
 	uint64_t id = layout_has(layout, F_classext_shape_id)
 			  ? access_member(access, extension, F_classext_shape_id)
@@ -117,7 +117,7 @@ static uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint6
 		return ivar_by_shape(ruby, access, klass, name);
 	if (!layout_has(access->layout, F_classext_iv_tbl))
 		return 0;
-	table = access_member(access, classext(access, klass), F_classext_iv_tbl);
+	table = access_member(access, class_ext(access, klass), F_classext_iv_tbl);
 	if (table == 0)
 		return 0;
 	st_each(access, table, MAX_IVARS, is_not_ivar, &ivar);
@@ -411,4 +411,26 @@ void class_add_prefix(const struct ruby *ruby, struct access *access, uint64_t o
 		return;
 	}
 	text_format(text, "%s", separator);
+}
+
+uint64_t class_real(struct access *access, uint64_t klass)
+{
+	klass = found(access, klass);
+	if (is_type(access, klass, E_RUBY_T_CLASS) && !class_is_singleton(access, klass))
+		return klass;
+	return value_is_object(klass) ? real_superclass(access, klass) : 0;
+}
+
+void class_add_name(const struct ruby *ruby, struct access *access, uint64_t klass, struct text *text)
+{
+	size_t begin = text->length;
+
+	klass = found(access, klass);
+	if (!is_class_or_module(access, klass))
+		return;
+	add_class(ruby, access, klass, 0, text);
+	if (access->failed && text->data) {
+		text->length = begin;
+		text->data[begin] = '\0';
+	}
 }

@@ -22,6 +22,9 @@ bool class_has_paths(const struct layout *layout);
  */
 void class_path(const struct ruby *ruby, struct access *access, uint64_t klass, struct bytes *ret, bool *permanent);
 
+/* The address of a class's rb_classext_struct: its own, or, since 3.2, behind the class in the same slot. */
+uint64_t class_ext(struct access *access, uint64_t klass);
+
 /* Whether `klass` is a singleton class. */
 bool class_is_singleton(struct access *access, uint64_t klass);
 
@@ -41,5 +44,18 @@ void class_add_ruby_prefix(const struct ruby *ruby, struct access *access, uint6
  * can be compared. Appends nothing if the owner cannot be read.
  */
 void class_add_prefix(const struct ruby *ruby, struct access *access, uint64_t owner, struct text *text);
+
+/*
+ * The class of an object, as Object#class returns it: the first class in the hierarchy of `klass` that is neither a
+ * singleton class nor an included module (object.c, rb_class_real). Returns 0 if there is none, or if it cannot be read.
+ *   klass  RBasic.klass of the object
+ */
+uint64_t class_real(struct access *access, uint64_t klass);
+
+/*
+ * Appends the name of a class or module, in the same form as class_add_prefix(), but without "#" or "." at the end.
+ * Appends nothing if the class cannot be read.
+ */
+void class_add_name(const struct ruby *ruby, struct access *access, uint64_t klass, struct text *text);
 
 #endif

@@ -12,7 +12,22 @@
 
 void roots_from_module(const struct module *module, struct roots *ret)
 {
-	enum { VM, VM_BEFORE, SYMBOLS, SYMBOLS_BEFORE, OPERATORS, OBJECT, LATE, ZJIT, VERSION, DESCRIPTION, COUNT };
+	enum {
+		VM,
+		VM_BEFORE,
+		SYMBOLS,
+		SYMBOLS_BEFORE,
+		OPERATORS,
+		OBJECT,
+		LATE,
+		ZJIT,
+		SHAPES,
+		IVARS,
+		IVARS_BEFORE,
+		VERSION,
+		DESCRIPTION,
+		COUNT
+	};
 	struct module_symbol symbols[COUNT] = {
 	    [VM] = {.name = "ruby_current_vm_ptr"},
 	    [VM_BEFORE] = {.name = "ruby_current_vm"}, /* up to 2.4 */
@@ -22,6 +37,9 @@ void roots_from_module(const struct module *module, struct roots *ret)
 	    [OBJECT] = {.name = "rb_cObject"},
 	    [LATE] = {.name = "rb_cComplex"},
 	    [ZJIT] = {.name = "rb_zjit_entry"}, /* since 4.0, if it was built in */
+	    [SHAPES] = {.name = "rb_shape_tree_ptr"},
+	    [IVARS] = {.name = "generic_iv_tbl_"},
+	    [IVARS_BEFORE] = {.name = "generic_iv_tbl"}, /* up to 2.7 */
 	    [VERSION] = {.name = "ruby_version"},
 	    [DESCRIPTION] = {.name = "ruby_description"},
 	};
@@ -34,6 +52,8 @@ void roots_from_module(const struct module *module, struct roots *ret)
 	    .object_class = symbols[OBJECT].address,
 	    .late_class = symbols[LATE].address,
 	    .zjit_entry = symbols[ZJIT].address,
+	    .shape_tree = symbols[SHAPES].address,
+	    .generic_ivars = symbols[IVARS].address ? symbols[IVARS].address : symbols[IVARS_BEFORE].address,
 	    .version = symbols[VERSION].address,
 	    .description = symbols[DESCRIPTION].address ? symbols[DESCRIPTION].address : module->description,
 	};
@@ -53,6 +73,8 @@ void roots_from_layout(const struct layout *layout, const struct module *module,
 	take(&roots->global_symbols, layout, Y_ruby_global_symbols, module->bias);
 	take(&roots->zjit_entry, layout, Y_rb_zjit_entry, module->bias);
 	take(&roots->operators, layout, Y_op_tbl, module->bias);
+	take(&roots->shape_tree, layout, Y_rb_shape_tree_ptr, module->bias);
+	take(&roots->generic_ivars, layout, Y_generic_iv_tbl_, module->bias);
 }
 
 /* How much of a module is searched: Ruby's own data is some 200 KiB. */

@@ -21,10 +21,12 @@ struct ruby {
 	struct memory *memory;
 	const struct layout *layout;
 
-	uint64_t vm;	       /* address of the rb_vm_struct to which ruby_current_vm_ptr points */
-	uint64_t symbols;      /* address of ruby_global_symbols, an rb_symbols_t; 0 if not known */
-	uint64_t operators;    /* address of op_tbl[], which is needed up to 2.1; 0 if not known */
-	uint64_t object_class; /* address of the variable rb_cObject; 0 if not known */
+	uint64_t vm;		/* address of the rb_vm_struct to which ruby_current_vm_ptr points */
+	uint64_t symbols;	/* address of ruby_global_symbols, an rb_symbols_t; 0 if not known */
+	uint64_t operators;	/* address of op_tbl[], which is needed up to 2.1; 0 if not known */
+	uint64_t object_class;	/* address of the variable rb_cObject; 0 if not known */
+	uint64_t shape_tree;	/* address of the variable rb_shape_tree_ptr; 0 if not known */
+	uint64_t generic_ivars; /* address of the variable generic_iv_tbl_; 0 if not known */
 	enum zjit zjit;
 	/*
 	 * The layout is for another release. The offsets of the garbage collector's counters might be wrong, and the

@@ -4,6 +4,9 @@
 #define BINS_MAX  (1u << 20)
 #define CHAIN_MAX 65536u
 
+/* More than the base-2 logarithm of any number of entries. */
+#define POWER_MAX 40
+
 /* st.c: MAX_PACKED_NUMHASH, MAX_PACKED_HASH: how many entries a short array has room for. */
 #define PACKED_MAX 6u
 
@@ -149,4 +152,34 @@ bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *re
 		entry = access_member(access, entry, F_st_entry_next);
 	}
 	return false;
+}
+
+/* st.c, st_memsize, v2_4_0 to v4_0_5 and head; before, tables with lists, v1_9_3_0 to v2_3_8. */
+bool st_size(struct access *access, uint64_t table, uint64_t *ret)
+{
+	const struct layout *layout = access->layout;
+	uint64_t bins;
+
+	*ret = access_sizeof(access, S_st);
+	if (layout_has(layout, F_st_entry_power)) {
+		const uint64_t entries = access_member(access, table, F_st_entry_power);
+		const uint64_t bits =
+		    access_member(access, table, F_st_bin_power) + access_member(access, table, F_st_size_ind);
+
+		/* A table that was freed, and whose memory has been used for something else, hardly fits. */
+		if (access->failed || entries > POWER_MAX || bits > POWER_MAX + 3 ||
+		    access_member(access, table, F_st_num_entries) > UINT64_C(1) << entries)
+			return false;
+		if (access_member(access, table, F_st_bins) != 0)
+			*ret += UINT64_C(1) << bits;
+		*ret += access_sizeof(access, S_st_entry) << entries;
+		return !access->failed;
+	}
+	if (!layout_has(layout, F_st_num_bins))
+		return false;
+	bins = access_member(access, table, F_st_num_bins);
+	*ret += bins * 8;
+	if (access_member(access, table, F_st_entries_packed) == 0)
+		*ret += access_member(access, table, F_st_num_entries) * access_sizeof(access, S_st_entry);
+	return !access->failed;
 }

@@ -27,4 +27,10 @@ bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visi
  */
 bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *record);
 
+/*
+ * Computes how many bytes a table takes, with its entries (st_memsize). Returns false if that is not known, or if the
+ * table cannot be read.
+ */
+bool st_size(struct access *access, uint64_t table, uint64_t *ret);
+
 #endif

@@ -25,7 +25,7 @@ struct pause {
 	bool leave_sleepers; /* as for live_stop() */
 	bool woke;	     /* a thread that was left asleep has woken up */
 	_Atomic enum stage stage;
-	struct memory *memory;
+	struct memory *memory; /* NULL: no pages are copied, only `chase` is called */
 	void (*chase)(void *context);
 	void *context;
 	struct error *error;
@@ -49,7 +49,8 @@ static void *trace(void *argument)
 	if (pause->error)
 		return NULL;
 	pause->stage = READING;
-	memory_prefetch(pause->memory);
+	if (pause->memory)
+		memory_prefetch(pause->memory);
 	if (pause->chase)
 		pause->chase(pause->context);
 	pause->woke = live_woke(pause->target);
@@ -89,7 +90,8 @@ static struct error *pause_once(struct pause *pause)
 	struct error *error;
 	pthread_t tracer;
 
-	if (pause->changing_only ? !memory_forget_changing(pause->memory) : !memory_forget(pause->memory))
+	if (pause->memory &&
+	    (pause->changing_only ? !memory_forget_changing(pause->memory) : !memory_forget(pause->memory)))
 		return error_no_memory();
 	pause->stage = STOPPING;
 	error = thread_start(&tracer, trace, pause);
@@ -109,7 +111,7 @@ static struct error *pause_until_copied(struct pause *pause, struct pauses *paus
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
 	for (int tries = 0; !error && (tries == 0 || pause->woke); tries++) {
-		pause->leave_sleepers = tries < SLEEPING_TRIES;
+		pause->leave_sleepers = pause->memory && tries < SLEEPING_TRIES;
 		error = pause_once(pause);
 		if (!error) {
 			pauses->count++;
@@ -141,6 +143,13 @@ struct error *snapshot_changing(struct target *target, struct memory *memory, vo
 	if (!error)
 		memory_seal_changing(memory);
 	return error;
+}
+
+struct error *snapshot_held(struct target *target, void (*work)(void *context), void *context, struct pauses *pauses)
+{
+	struct pause pause = {.target = target, .chase = work, .context = context};
+
+	return pause_until_copied(&pause, pauses);
 }
 
 struct error *snapshot_unpaused(struct memory *memory)

@@ -51,6 +51,8 @@ struct error *session_try(struct session *session, struct trace **ret, struct er
 	look.ruby.memory = session->memory;
 	look.ruby.symbols = roots.global_symbols;
 	look.ruby.operators = roots.operators;
+	look.ruby.shape_tree = roots.shape_tree;
+	look.ruby.generic_ivars = roots.generic_ivars;
 	look.ruby.object_class = roots.object_class;
 	look.ruby.vm = access_word(&access, roots.current_vm);
 	look.ruby.zjit = roots_zjit(&roots, session->memory);

@@ -14,6 +14,7 @@ int layout_command(int argc, char **argv);
 int record_command(int argc, char **argv);
 int report_command(int argc, char **argv);
 int experiment_command(int argc, char **argv);
+int heap_command(int argc, char **argv);
 int version_command(int argc, char **argv);
 
 #endif

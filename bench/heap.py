@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+"""What rbdump heap takes: time, the pause with --stop, and memory, as the heap grows; and what Ruby's own dump_all takes.
+
+bench/heap.py [--ruby ID] [--millions N]…: N million objects each (default: 1, 2.5, 10 and 40): eight in ten have an instance
+variable, the others are short Strings, long Strings and Hashes. Three runs of each, by turns; the medians are printed."""
+
+import argparse
+import json
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from harness.rubies import find_rubies  # noqa: E402
+
+RBDUMP = os.environ.get("RBDUMP", ROOT / "build/rbdump")
+RUNS = 3
+TARGET = """
+begin
+  require "objspace"
+rescue LoadError
+end
+class Node
+  def initialize(number) = @number = number
+end
+count = Integer(ARGV[0]) / 20
+KEPT = Array.new(count) do |i|
+  [Node.new(i), Array.new(15) { |j| Node.new(j) }, "short #{i}", "a long string, which is not in its slot: #{i} " * 2, {i => i}]
+end
+GC.start
+$stdout.sync = true
+puts "ready"
+while $stdin.gets
+  began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  File.open(File::NULL, "w") { |file| ObjectSpace.dump_all(output: file) } if ObjectSpace.respond_to?(:dump_all)
+  puts ObjectSpace.respond_to?(:dump_all) ? Process.clock_gettime(Process::CLOCK_MONOTONIC) - began : "-"
+end
+"""
+
+
+class Target:
+    def __init__(self, ruby, objects):
+        self.process = subprocess.Popen(
+            [ruby.path, "--disable-gems", "-e", TARGET, str(objects)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def __enter__(self):
+        assert self.process.stdout.readline() == "ready\n"
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(60)
+        self.process.stdout.close()
+
+    def dump_all(self):
+        """Seconds; None if this Ruby has no objspace."""
+        self.process.stdin.write("dump\n")
+        self.process.stdin.flush()
+        said = self.process.stdout.readline().strip()
+        return None if said == "-" else float(said)
+
+
+def heap(pid, *arguments):
+    """(answer, seconds, MB of memory) of one run."""
+    began = time.monotonic()
+    with subprocess.Popen([RBDUMP, "heap", "--json", *arguments, str(pid)], stdout=subprocess.PIPE) as running:
+        out = running.stdout.read()
+        _, status, used = os.wait4(running.pid, 0)
+        running.returncode = os.waitstatus_to_exitcode(status)
+    if running.returncode != 0:
+        sys.exit(f"heap: rbdump ended with {running.returncode}")
+    return json.loads(out), time.monotonic() - began, used.ru_maxrss / 1024
+
+
+def row(ruby, objects):
+    unpaused, stopped, pauses, memory, dumps = [], [], [], [], []
+    with Target(ruby, objects) as target:
+        for _ in range(RUNS):
+            answer, seconds, used = heap(target.process.pid)
+            unpaused.append(seconds)
+            memory.append(used)
+            answer, seconds, used = heap(target.process.pid, "--stop", "--max-pause", "4000")
+            stopped.append(seconds)
+            pauses.append(answer["pause_ms"])
+            dumps.append(target.dump_all())
+    size = sum(pool["slots"] * pool["slot_size"] for pool in answer["pools"])
+    owned = sum(one["owned_bytes"] for one in answer["classes"])
+    own = "–" if dumps[0] is None else f"{statistics.median(dumps):.2f} s"
+    return (
+        f"| {answer['objects'] / 1e6:.1f} million | {size / 2**20:.0f} + {owned / 2**20:.0f} MiB | "
+        f"{statistics.median(unpaused):.2f} s | {statistics.median(stopped):.2f} s | {statistics.median(pauses):.0f} ms | "
+        f"{statistics.median(memory):.0f} MiB | {own} |"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--ruby", metavar="ID", help="default: the newest")
+    parser.add_argument("--millions", type=float, action="append", metavar="N")
+    arguments = parser.parse_args()
+    rubies = [ruby for ruby in find_rubies() if arguments.ruby in (None, ruby.id)]
+    if not rubies:
+        sys.exit("heap: there is no such Ruby")
+    ruby = max(rubies, key=lambda one: [int(number) for number in one.version.split(".")])
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    print(f"Ruby {ruby.version} ({ruby.id}); load {os.getloadavg()[0]:.2f}")
+    print("| objects | slots + owned | rbdump heap | with --stop | stopped for | memory of rbdump | ObjectSpace.dump_all |")
+    print("|---|---|---|---|---|---|---|")
+    for millions in arguments.millions or [1, 2.5, 10, 40]:
+        print(row(ruby, int(millions * 1e6)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+/*
+ * Compares a histogram with an earlier one, which `rbdump heap --json` has written to a file.
+ */
+#ifndef RBDUMP_BASELINE_H
+#define RBDUMP_BASELINE_H
+
+#include "base/error.h"
+#include "heap/histogram.h"
+
+/*
+ * Reads the file, and sets `before` of each row of the histogram. Adds a row for each class that only the earlier
+ * histogram has. Sorts the rows by how much they have grown. Fails if the file cannot be read, is not such a file, or if
+ * there is not enough memory.
+ */
+struct error *baseline_compare(const char *file, struct histogram *histogram);
+
+#endif

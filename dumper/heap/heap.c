@@ -1,0 +1,325 @@
+#include "heap/heap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/open_files.h"
+#include "guard/stop_guard.h"
+#include "heap/baseline.h"
+#include "heap/histogram.h"
+#include "ruby/collections.h"
+#include "session/open.h"
+#include "session/snapshot.h"
+
+/*
+ * How often the heap of a running process is read until no collection has begun meanwhile, and for how long. If so many
+ * collections have begun during one look, there is little hope that none begins during the next one: then only for a
+ * second.
+ */
+#define LOOKS_MAX	40
+#define LOOKS_NS	UINT64_C(5000000000)
+#define HOPELESS_NS	UINT64_C(1000000000)
+#define COLLECTIONS_MAX 4
+/* How many looks are made at most if each of them misses part of the heap. */
+#define INCOMPLETE_MAX 4
+
+/* The longest that one reading takes: a heap of some hundred gigabytes. */
+#define READING_NS UINT64_C(300000000000)
+
+/* Everything for one look. */
+struct look_at_heap {
+	const struct heap_options *options;
+	struct session *session;
+	struct ruby ruby; /* the session's Ruby, with a snapshot of its own for the names of classes */
+	struct heap_count count;
+	bool old_stay; /* unpaused: no collection that frees old objects has begun during the last look */
+	bool no_memory;
+	struct histogram *result;
+};
+
+static void doubt(struct look_at_heap *look, enum heap_doubt doubt, bool is_so)
+{
+	look->result->doubts |= is_so ? 1U << doubt : 0;
+}
+
+static struct error *lacks(const char *label)
+{
+	return error_create(EXIT_NO_RUBY,
+			    "the layout lacks %s, so the heap cannot be read; `rbdump layout ELF` makes a new layout "
+			    "from a Ruby with debug symbols",
+			    label);
+}
+
+/* Fails if the heap cannot be read: the layout lacks what is needed, or the garbage collector is another one. */
+static struct error *check_ruby(const struct session *session)
+{
+	static const enum layout_member_id members[] = {F_objspace_pages, F_basic_flags, F_basic_klass};
+	static const enum layout_enumerator_id types[] = {E_RUBY_T_OBJECT, E_RUBY_T_STRING, E_RUBY_T_HASH,
+							  E_RUBY_T_DATA};
+	const struct layout *layout = session->layout.layout;
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		if (!layout_has(layout, members[i]))
+			return lacks(layout_member_specs[members[i]].label);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!layout->enumerators[types[i]].present)
+			return lacks(layout_enumerator_specs[types[i]].label);
+	if (!heap_pages_are_known(layout))
+		return lacks("a member of heap_page");
+	if (session->ruby.other_gc)
+		return error_create(EXIT_NO_RUBY,
+				    "%s %d uses another garbage collector than Ruby's own "
+				    "(RUBY_GC_LIBRARY), whose heap rbdump cannot read",
+				    session->target->operations->name, session->target->pid);
+	return NULL;
+}
+
+static bool read_state(struct look_at_heap *look, struct collections *ret)
+{
+	look->no_memory |= !collections_now(&look->ruby, target_read_pages, look->session->target, ret);
+	return !look->no_memory;
+}
+
+/* Reads the heap twice. Returns false if there is not enough memory. */
+static bool look_once(struct look_at_heap *look, uint64_t *begun)
+{
+	struct collections first, last;
+
+	if (!read_state(look, &first))
+		return false;
+	heap_count_twice(&look->count);
+	if (!read_state(look, &last) || look->count.no_memory)
+		return false;
+	look->old_stay = collections_same_old_objects(&first, &last);
+	look->result->doubts = 0;
+	doubt(look, HEAP_UNTOLD, !first.told || !last.told || first.doubted);
+	doubt(look, HEAP_COLLECTED,
+	      first.told && last.told && !first.doubted && (first.marking || !collections_same_objects(&first, &last)));
+	doubt(look, HEAP_MARKING, last.marking);
+	doubt(look, HEAP_BLIND, look->count.blind);
+	doubt(look, HEAP_PARTIAL, look->count.partial);
+	*begun = last.begun - first.begun;
+	return true;
+}
+
+/* Whether another look can be better than the last one. */
+static bool is_worth_another(const struct look_at_heap *look, uint64_t begun, uint64_t elapsed_ns)
+{
+	const unsigned int doubts = look->result->doubts;
+
+	if (look->result->looks >= LOOKS_MAX || look->count.late)
+		return false;
+	/* The list of pages may have been moved while it was read. */
+	if (look->count.incomplete)
+		return look->result->looks < INCOMPLETE_MAX;
+	if (doubts == 0 || doubts & (1U << HEAP_UNTOLD | 1U << HEAP_PARTIAL) || !heap_copy_tells_dead(look->count.copy))
+		return false;
+	return elapsed_ns < (begun >= COLLECTIONS_MAX ? HOPELESS_NS : LOOKS_NS);
+}
+
+/* Reads the heap while the process runs, until no collection has begun during a look. */
+static struct error *look_unpaused(struct look_at_heap *look)
+{
+	const struct target *target = look->session->target;
+	const uint64_t began = monotonic_ns();
+	bool sized;
+	uint64_t begun;
+
+	look->count.deadline_ns = began + READING_NS;
+	heap_count_sizes(&look->count);
+	sized = !look->count.incomplete;
+	do {
+		look->result->looks++;
+		if (look->count.no_memory || !look_once(look, &begun))
+			return error_no_memory();
+		if (target_is_ending(target))
+			return error_create(EXIT_FAILED, "process %d has ended", target->pid);
+	} while (is_worth_another(look, begun, monotonic_ns() - began));
+	look->count.incomplete |= !sized;
+	return NULL;
+}
+
+/* Reads the heap of a target that does not run. */
+static void look_at_still(void *context)
+{
+	struct look_at_heap *look = context;
+	struct collections state;
+
+	if (!read_state(look, &state))
+		return;
+	heap_count_once(&look->count);
+	doubt(look, HEAP_MARKING, state.marking);
+	doubt(look, HEAP_BLIND, look->count.blind);
+}
+
+static void look_at_stopped(void *context)
+{
+	struct look_at_heap *look = context;
+
+	look->count.deadline_ns = monotonic_ns() + (uint64_t)(look->options->max_pause_ms * 1e6);
+	look_at_still(look);
+}
+
+static struct error *too_long(const struct look_at_heap *look, const char *how, double ms)
+{
+	return error_create(EXIT_FAILED,
+			    "process %d %s %.0f ms, which is more than %.0f ms; give --max-pause %.0f, or do not give "
+			    "--stop",
+			    look->session->target->pid, how, ms, look->options->max_pause_ms,
+			    2 * (ms > look->options->max_pause_ms ? ms : look->options->max_pause_ms));
+}
+
+static struct error *look_stopped(struct look_at_heap *look)
+{
+	struct target *target = look->session->target;
+	const uint64_t began = monotonic_ns();
+	struct pauses pauses = {0};
+	struct error *error;
+	double ms;
+
+	/* How long it will take: the same while the process runs. */
+	look->count.deadline_ns = began + READING_NS;
+	heap_count_once(&look->count);
+	ms = (double)(monotonic_ns() - began) / 1e6;
+	if (look->count.no_memory)
+		return error_no_memory();
+	if (ms > look->options->max_pause_ms)
+		return too_long(look, "would be stopped for about", ms);
+	error = snapshot_held(target, look_at_stopped, look, &pauses);
+	if (error)
+		return error;
+	if (look->count.late)
+		return too_long(look, "was stopped for", pauses.us / 1e3);
+	look->result->pause_ms = pauses.us / 1e3;
+	for (size_t i = 0; i < target->nr_threads; i++)
+		doubt(look, HEAP_THREADS_RUNNING, !target->threads[i].stopped);
+	return NULL;
+}
+
+static struct error *look_at(struct look_at_heap *look)
+{
+	struct session *session = look->session;
+	const struct heap_options *options = look->options;
+	const bool runs = !options->core && !options->stop;
+	struct error *error = check_ruby(session);
+	uint64_t began;
+
+	if (error)
+		return error;
+	look->ruby = session->ruby;
+	look->ruby.memory = session_memory(session);
+	if (!look->ruby.memory ||
+	    !heap_count_begin(&look->ruby, target_read_pages, session->target, runs, &look->count))
+		return error_no_memory();
+	began = monotonic_ns();
+	if (options->core) {
+		look->count.deadline_ns = began + READING_NS;
+		look_at_still(look);
+	} else {
+		error = options->stop ? look_stopped(look) : look_unpaused(look);
+	}
+	look->result->seconds = (double)(monotonic_ns() - began) / 1e9;
+	if (error)
+		return error;
+	doubt(look, HEAP_TOO_MANY, !look->no_memory && census_group(look->count.census, CENSUS_OTHERS)->objects > 0);
+	if (look->no_memory || look->count.no_memory ||
+	    !histogram_make(&look->ruby, &look->count, look->old_stay, look->result))
+		return error_no_memory();
+	return NULL;
+}
+
+static void describe(const struct heap_options *options, const struct session *session, struct histogram *ret)
+{
+	*ret = (struct histogram){
+	    .pid = session->target->pid,
+	    .core = options->core,
+	    .version = session->version,
+	    .description = session->description,
+	    .layout_releases = session_nearest(session),
+	    .mode = options->core   ? HEAP_CORE
+		    : options->stop ? HEAP_STOPPED
+				    : HEAP_UNPAUSED,
+	};
+}
+
+static struct error *print(const struct heap_options *options, const struct histogram *histogram)
+{
+	bool written = true;
+
+	if (options->json)
+		written = histogram_json(histogram, stdout);
+	else
+		histogram_text(histogram, options->rows, stdout);
+	if (!written || fflush(stdout) != 0 || ferror(stdout))
+		return error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
+	return NULL;
+}
+
+static struct error *open_target(const struct heap_options *options, struct session **ret)
+{
+	/* To find the layout, no thread needs to be stopped. */
+	const struct session_options live = {
+	    .no_stop = true,
+	    .offsets = options->offsets,
+	    .nearest = options->nearest,
+	    .time_limit_s = options->time_limit_s,
+	};
+	const struct session_core_options core = {
+	    .core = {.file = options->core, .executable = options->executable, .force = options->force},
+	    .offsets = options->offsets,
+	    .nearest = options->nearest,
+	    .ruby_version = options->ruby_version,
+	    .time_limit_s = options->time_limit_s,
+	};
+	struct trace *trace;
+	struct error *error =
+	    options->core ? session_open_core(&core, ret, &trace) : session_open(options->pid, &live, ret, &trace);
+
+	if (!error)
+		trace_destroy(trace);
+	return error;
+}
+
+static struct error *look_and_print(const struct heap_options *options, enum exit_status *status)
+{
+	struct histogram histogram;
+	struct look_at_heap look = {.options = options, .result = &histogram};
+	struct error *error = open_target(options, &look.session);
+
+	if (error)
+		return error;
+	describe(options, look.session, &histogram);
+	error = look_at(&look);
+	if (!error && options->diff)
+		error = baseline_compare(options->diff, &histogram);
+	if (!error)
+		error = print(options, &histogram);
+	*status = histogram.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	histogram_clear(&histogram);
+	heap_count_clear(&look.count);
+	memory_destroy(look.ruby.memory);
+	session_close(look.session);
+	return error;
+}
+
+struct error *heap_main(const struct heap_options *options, enum exit_status *status)
+{
+	const bool stops = !options->core && options->stop;
+	struct error *error = stops ? stop_guard_begin() : NULL;
+
+	if (error)
+		return error;
+	if (stops) {
+		open_files_allow();
+		error = stop_guard_enter();
+	}
+	if (!error)
+		error = look_and_print(options, status);
+	if (stops) {
+		stop_guard_leave();
+		stop_guard_end();
+	}
+	return error;
+}

@@ -1,0 +1,317 @@
+#include "heap/heap_copy.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ruby/collections.h"
+
+/* The bytes of slots that are copied at a time, and the most heap pages that these are in. */
+#define BATCH_BYTES (UINT64_C(4) << 20)
+#define BATCH_PAGES 256u
+
+/* The most pages of memory of a heap page: it can begin and end in the middle of one. */
+#define PAGE_MEMORY (HEAP_PAGE_BYTES_MAX / MEMORY_PAGE + 2)
+
+/* The most pages of memory of a batch. */
+#define MEMORY_PAGES (BATCH_BYTES / MEMORY_PAGE + 2 * (size_t)BATCH_PAGES)
+
+/* The pages of memory for the list; they are dropped when there are so many. Those for the marks of a batch. */
+#define LIST_PAGES   8192u
+#define LIST_DROPPED 4096u
+#define MARKS_PAGES  (4 * BATCH_PAGES)
+
+/* How often the marks of a batch are read until the collector is not running. */
+#define MARKS_TRIES 200
+
+/*
+ * gc/default/default.c, BASE_SLOT_SIZE, v4_0_5: without RVALUE, a slot has room for RBasic and three VALUEs
+ * (RBIMPL_RVALUE_EMBED_LEN_MAX).
+ */
+#define EMBEDDED_BYTES (3 * 8)
+
+struct bitmaps {
+	uint8_t marked[HEAP_COPY_BITS], pinned[HEAP_COPY_BITS], shady[HEAP_COPY_BITS];
+};
+
+struct heap_copy {
+	const struct ruby *ruby;
+	memory_source *source;
+	void *context;
+	bool runs, blind;
+	struct memory *lists;
+	struct heap_pages pages;
+	bool has_next;
+	struct heap_page next; /* the page that did not fit into the last batch */
+	uint64_t bit_mask;     /* the bits of an address that are its place in its heap page */
+	uint64_t bit_bytes;    /* how many bytes of a heap page have a bit */
+	struct heap_copy_page batch[BATCH_PAGES];
+	struct bitmaps bitmaps[BATCH_PAGES];
+	uint64_t wanted[MEMORY_PAGES];
+	bool ok[MEMORY_PAGES];
+	uint8_t *buffer;
+	uint8_t again[PAGE_MEMORY * MEMORY_PAGE];
+};
+
+/*
+ * NUM_IN_PAGE, v2_1_0 to v4_0_5: there is a bit for each of the smallest slots that a heap page could have. A heap page is
+ * aligned to its size, a power of two. A bitmap has a few bits more than are needed.
+ */
+static void read_geometry(struct heap_copy *copy)
+{
+	const struct layout *layout = copy->ruby->layout;
+	uint64_t bytes;
+
+	if (!layout_has(layout, F_heap_page_mark_bits))
+		return;
+	copy->bit_bytes = layout->sizes[S_rvalue].present ? (uint64_t)layout->sizes[S_rvalue].value
+							  : (uint64_t)layout->sizes[S_basic].value + EMBEDDED_BYTES;
+	bytes = (uint64_t)layout->members[F_heap_page_mark_bits].size * 8 * copy->bit_bytes;
+	for (uint64_t size = MEMORY_PAGE; size <= HEAP_PAGE_BYTES_MAX && size <= bytes; size *= 2)
+		copy->bit_mask = size - 1;
+}
+
+struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *source, void *context, bool runs)
+{
+	struct heap_copy *copy = calloc(1, sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	copy->ruby = ruby;
+	copy->source = source;
+	copy->context = context;
+	copy->runs = runs;
+	copy->buffer = malloc(MEMORY_PAGES * MEMORY_PAGE);
+	read_geometry(copy);
+	if (!copy->buffer) {
+		heap_copy_destroy(copy);
+		return NULL;
+	}
+	return copy;
+}
+
+void heap_copy_destroy(struct heap_copy *copy)
+{
+	if (!copy)
+		return;
+	memory_destroy(copy->lists);
+	free(copy->buffer);
+	free(copy);
+}
+
+bool heap_copy_tells_dead(const struct heap_copy *copy)
+{
+	const struct layout *layout = copy->ruby->layout;
+
+	return copy->bit_bytes > 0 && layout_has(layout, F_heap_page_mark_bits) &&
+	       layout_has(layout, F_heap_page_before_sweep) && layout_has(layout, F_objspace_during_gc);
+}
+
+bool heap_copy_begin(struct heap_copy *copy)
+{
+	memory_destroy(copy->lists);
+	copy->has_next = false;
+	copy->blind = !heap_copy_tells_dead(copy);
+	copy->lists = memory_create(copy->source, copy->context, LIST_PAGES);
+	return copy->lists && heap_pages_begin(copy->lists, copy->ruby->layout, copy->ruby->vm, &copy->pages);
+}
+
+bool heap_copy_was_blind(const struct heap_copy *copy)
+{
+	return copy->blind;
+}
+
+/* Copies a bitmap from the description of a heap page. Returns NULL if this Ruby has none, or if it cannot be read. */
+static const uint8_t *read_bits(struct access *access, const struct heap_page *page, enum layout_member_id id,
+				uint8_t *ret)
+{
+	const struct layout_member *member = &access->layout->members[id];
+	struct access try = *access;
+
+	if (!member->present || member->size == 0 || member->size > HEAP_COPY_BITS ||
+	    !access_bytes(&try, page->address + member->offset, ret, member->size))
+		return NULL;
+	return ret;
+}
+
+/* Reads what the description of a heap page says of its slots. Returns false if it does not tell which are dead. */
+static bool describe(const struct heap_copy *copy, struct memory *memory, struct heap_copy_page *page,
+		     struct bitmaps *bits)
+{
+	struct access access = access_begin(memory, copy->ruby->layout);
+
+	page->swept = true;
+	if (layout_has(copy->ruby->layout, F_heap_page_reciprocal)) {
+		page->first_bit = 0;
+		page->bit_step = 1;
+	} else {
+		page->first_bit = (page->at.start & copy->bit_mask) / copy->bit_bytes;
+		page->bit_step = page->at.slot_size / copy->bit_bytes;
+	}
+	page->marked = read_bits(&access, &page->at, F_heap_page_mark_bits, bits->marked);
+	page->pinned = read_bits(&access, &page->at, F_heap_page_pinned_bits, bits->pinned);
+	page->shady = read_bits(&access, &page->at, F_heap_page_shady_bits, bits->shady);
+	if (!page->marked)
+		return false;
+	page->swept = access_member(&access, page->at.address, F_heap_page_before_sweep) == 0;
+	return !access.failed;
+}
+
+/* The descriptions of the pages of a batch, copied now, in one call. NULL if there is not enough memory. */
+static struct memory *copy_descriptions(struct heap_copy *copy, size_t count)
+{
+	struct memory *memory = memory_create(copy->source, copy->context, MARKS_PAGES);
+
+	for (size_t i = 0; memory && i < count; i++) {
+		const uint64_t at = copy->batch[i].at.address;
+
+		if (!copy->batch[i].at.damaged && at <= UINT64_MAX - LAYOUT_STRUCT_MAX)
+			memory_want(memory, at, at + (uint64_t)copy->ruby->layout->sizes[S_heap_page].value);
+	}
+	if (memory)
+		memory_fetch(memory);
+	return memory;
+}
+
+/* Reads the marks of a batch. Returns false if they do not tell for each page which objects are dead. */
+static bool read_marks(struct heap_copy *copy, size_t count)
+{
+	struct memory *memory = copy_descriptions(copy, count);
+	struct collections state;
+	bool told = memory != NULL;
+
+	for (size_t i = 0; memory && i < count; i++)
+		if (!copy->batch[i].at.damaged)
+			told &= describe(copy, memory, &copy->batch[i], &copy->bitmaps[i]);
+	memory_destroy(memory);
+	return told && collections_now(copy->ruby, copy->source, copy->context, &state) && !state.collecting;
+}
+
+/* The pages of memory that the slots of a heap page lie in. */
+static size_t pages_of_memory(const struct heap_page *page, uint64_t *first)
+{
+	*first = page->start & ~(MEMORY_PAGE - 1);
+	return (page->start + page->slots * page->slot_size - *first + MEMORY_PAGE - 1) / MEMORY_PAGE;
+}
+
+/* Lists heap pages until the batch is full, and the pages of memory that they lie in. */
+static size_t list_batch(struct heap_copy *copy, size_t *nr_wanted)
+{
+	size_t count = 0;
+
+	*nr_wanted = 0;
+	while (count < BATCH_PAGES) {
+		uint64_t first = 0;
+		size_t pages = 0;
+
+		if (!copy->has_next && !heap_pages_next(&copy->pages, &copy->next))
+			break;
+		copy->has_next = true;
+		if (!copy->next.damaged)
+			pages = pages_of_memory(&copy->next, &first);
+		if (*nr_wanted + pages > MEMORY_PAGES)
+			break;
+		/* Two heap pages can begin and end in the same page of memory only in 1.9.3: it is copied twice. */
+		for (size_t i = 0; i < pages; i++)
+			copy->wanted[(*nr_wanted)++] = first + i * MEMORY_PAGE;
+		copy->batch[count++] = (struct heap_copy_page){.at = copy->next, .swept = true};
+		copy->has_next = false;
+	}
+	return count;
+}
+
+/* Drops the list if it has become large. */
+static void drop_list(struct heap_copy *copy)
+{
+	struct memory *fresh;
+
+	if (memory_pages(copy->lists) < LIST_DROPPED)
+		return;
+	fresh = memory_create(copy->source, copy->context, LIST_PAGES);
+	if (!fresh)
+		return;
+	memory_destroy(copy->lists);
+	copy->lists = copy->pages.access.memory = fresh;
+}
+
+/* Whether a page of a batch was swept since its marks were read. */
+static bool was_swept_since(struct heap_copy *copy, size_t count)
+{
+	struct memory *memory = copy_descriptions(copy, count);
+	bool same = memory != NULL;
+
+	for (size_t i = 0; same && i < count; i++) {
+		struct access access = access_begin(memory, copy->ruby->layout);
+		const struct heap_copy_page *page = &copy->batch[i];
+
+		if (!page->at.damaged && !page->swept)
+			same = access_member(&access, page->at.address, F_heap_page_before_sweep) != 0;
+	}
+	memory_destroy(memory);
+	return !same;
+}
+
+/* Copies the slots of a batch. */
+static void copy_slots(struct heap_copy *copy, size_t count, size_t nr_wanted)
+{
+	size_t at = 0;
+
+	memset(copy->ok, 0, sizeof(copy->ok));
+	copy->source(copy->context, copy->wanted, nr_wanted, copy->buffer, copy->ok);
+	for (size_t i = 0; i < count; i++) {
+		struct heap_copy_page *page = &copy->batch[i];
+		uint64_t first;
+		size_t pages;
+
+		if (page->at.damaged)
+			continue;
+		pages = pages_of_memory(&page->at, &first);
+		page->slots = copy->buffer + at * MEMORY_PAGE + (page->at.start - first);
+		for (size_t j = 0; j < pages; j++)
+			if (!copy->ok[at + j])
+				page->slots = NULL;
+		at += pages;
+	}
+}
+
+size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret)
+{
+	size_t nr_wanted, count;
+	bool told = false;
+
+	drop_list(copy);
+	count = list_batch(copy, &nr_wanted);
+	*ret = copy->batch;
+	if (count == 0)
+		return 0;
+	if (!heap_copy_tells_dead(copy)) {
+		copy_slots(copy, count, nr_wanted);
+		return count;
+	}
+	for (int tries = 0; !told && tries < (copy->runs ? MARKS_TRIES : 1); tries++) {
+		if (tries > 0)
+			sched_yield();
+		told = read_marks(copy, count);
+		if (!told && tries + 1 < MARKS_TRIES && copy->runs)
+			continue;
+		copy_slots(copy, count, nr_wanted);
+		told &= !copy->runs || !was_swept_since(copy, count);
+	}
+	copy->blind |= !told;
+	return count;
+}
+
+const uint8_t *heap_copy_again(struct heap_copy *copy, const struct heap_copy_page *page)
+{
+	uint64_t first, wanted[PAGE_MEMORY] = {0};
+	size_t pages = pages_of_memory(&page->at, &first);
+	bool ok[PAGE_MEMORY] = {false};
+
+	for (size_t i = 0; i < pages; i++)
+		wanted[i] = first + i * MEMORY_PAGE;
+	copy->source(copy->context, wanted, pages, copy->again, ok);
+	for (size_t i = 0; i < pages; i++)
+		if (!ok[i])
+			return NULL;
+	return copy->again + (page->at.start - first);
+}

@@ -1,0 +1,81 @@
+/*
+ * Copies the heap of a target, some pages at a time. A heap can be larger than the memory of the machine on which rbdump
+ * runs, so rbdump keeps only one batch of pages, and uses the same memory for each batch.
+ *
+ * After a collection has marked the live objects, Ruby sweeps the pages one by one while the program runs: it frees the
+ * objects that are not marked. Until a page is swept, its marks tell which of its objects are dead. So the marks of a
+ * page are copied before its slots, at a moment when the collector is not running: then no page is half swept.
+ *
+ * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c, since 3.4 gc/default/default.c (gc_sweep_page, which clears
+ * before_sweep first; NUM_IN_PAGE; gc_setup_mark_bits).
+ */
+#ifndef RBDUMP_HEAP_COPY_H
+#define RBDUMP_HEAP_COPY_H
+
+#include "ruby/heap_pages.h"
+
+/* One page of the heap, with the copy of its slots. */
+struct heap_copy_page {
+	struct heap_page at;
+	const uint8_t *slots; /* NULL if the page is damaged, or could not be read as a whole */
+	bool swept;	      /* the garbage of the last collection is no longer in the page */
+	/* A bit for each slot (see heap_copy_bit()); NULL if this Ruby has no such bits, or if they cannot be read. */
+	const uint8_t *marked, *pinned, *shady;
+	uint64_t first_bit,
+	    bit_step; /* the bit of the first slot, and how many bits further on that of the next one is */
+};
+
+struct heap_copy;
+
+/*
+ * Prepares to copy a heap.
+ *   source, context  the source of the target's pages, and its first argument
+ *   runs             the target runs meanwhile
+ * Returns NULL if there is not enough memory.
+ */
+struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *source, void *context, bool runs);
+void heap_copy_destroy(struct heap_copy *copy); /* NULL is fine */
+
+/* Whether dead objects can be told from live ones: this Ruby, or the layout, has what is needed for it. */
+bool heap_copy_tells_dead(const struct heap_copy *copy);
+
+/*
+ * Begins anew: the next batch is the first one. Returns false if the list of pages cannot be read, or if there is not
+ * enough memory.
+ */
+bool heap_copy_begin(struct heap_copy *copy);
+
+/*
+ * Copies the next batch of pages. Returns how many pages it has; 0 at the end.
+ *   ret  receives the pages. They are valid until the next call of a function of this header
+ */
+size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret);
+
+/*
+ * Whether dead objects cannot be told from live ones in a page that was copied since heap_copy_begin(): the collector
+ * was running, or marks could not be read.
+ */
+bool heap_copy_was_blind(const struct heap_copy *copy);
+
+/*
+ * Copies the slots of a page of the last batch once more. Returns NULL if they cannot be read. The copy is valid until
+ * the next call of this function.
+ */
+const uint8_t *heap_copy_again(struct heap_copy *copy, const struct heap_copy_page *page);
+
+/* The most bytes of an array of bits: one bit for each 8 bytes of the largest heap page. */
+#define HEAP_COPY_BITS (HEAP_PAGE_BYTES_MAX / 64)
+
+/*
+ * Whether the bit of a slot is set.
+ *   bits   one of the arrays of `page`, or NULL: there is no such bit
+ *   index  the number of the slot in its page
+ */
+static inline bool heap_copy_bit(const struct heap_copy_page *page, const uint8_t *bits, uint64_t index)
+{
+	const uint64_t bit = page->first_bit + index * page->bit_step;
+
+	return bits && bit < HEAP_COPY_BITS * 8 && bits[bit / 8] >> (bit % 8) & 1;
+}
+
+#endif

@@ -1,0 +1,391 @@
+#include "heap/heap_count.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "memory/overlay.h"
+#include "ruby/collections.h"
+#include "ruby/value.h"
+
+/* The pages of memory for the structs outside the heap that belong to the objects of one page of the heap. */
+#define OUTSIDE_PAGES 16384u
+
+/* The pages of memory for the shapes and for the tables of instance variables. */
+#define LASTING_PAGES 32768u
+
+/* The most slots that are compared: 512 MiB of memory. */
+#define SEEN_MAX ((size_t)1 << 28)
+
+/* What was seen of a page of the heap at the first reading. */
+struct seen_page {
+	uint64_t start, slots;
+	size_t first; /* index of its first slot's group in `groups` */
+};
+
+struct heap_seen {
+	struct seen_page *pages;
+	size_t nr_pages, pages_capacity;
+	uint16_t *groups; /* the group of each slot */
+	size_t nr_groups, groups_capacity;
+};
+
+/* What a reading is for. */
+struct purpose {
+	bool counts, sizes;
+	bool remembers; /* `seen` is being made */
+	bool compares;	/* `seen` is being compared with */
+};
+
+/* What is the same for all slots of one reading. */
+struct reading {
+	struct heap_count *count;
+	struct purpose purpose;
+	struct object_sizes sizes;
+	uint64_t type_mask, type_imemo;
+	size_t flags_at, klass_at;
+	bool internal[OBJECT_TYPES];		   /* types whose klass is no class */
+	uint16_t numbers[HEAP_PAGE_BYTES_MAX / 8]; /* the group of each slot of the page that is being read */
+};
+
+bool heap_count_begin(const struct ruby *ruby, memory_source *source, void *context, bool runs, struct heap_count *ret)
+{
+	*ret = (struct heap_count){
+	    .ruby = ruby,
+	    .source = source,
+	    .context = context,
+	    .runs = runs,
+	    .deadline_ns = UINT64_MAX,
+	    .census = census_create(),
+	    .copy = heap_copy_create(ruby, source, context, runs),
+	    .seen = calloc(1, sizeof(struct heap_seen)),
+	};
+	if (ret->census && ret->copy && ret->seen)
+		return true;
+	heap_count_clear(ret);
+	return false;
+}
+
+void heap_count_clear(struct heap_count *count)
+{
+	census_destroy(count->census);
+	heap_copy_destroy(count->copy);
+	if (count->seen) {
+		free(count->seen->pages);
+		free(count->seen->groups);
+	}
+	free(count->seen);
+	*count = (struct heap_count){0};
+}
+
+static uint64_t enumerator(const struct layout *layout, enum layout_enumerator_id id)
+{
+	return layout->enumerators[id].present ? (uint64_t)layout->enumerators[id].value : UINT64_MAX;
+}
+
+static struct reading begin_reading(struct heap_count *count, const struct purpose *purpose)
+{
+	static const enum layout_enumerator_id internal[] = {E_RUBY_T_IMEMO, E_RUBY_T_NODE, E_RUBY_T_ICLASS,
+							     E_RUBY_T_ZOMBIE, E_RUBY_T_MOVED};
+	const struct layout *layout = count->ruby->layout;
+	struct reading reading = {
+	    .count = count,
+	    .purpose = *purpose,
+	    .type_mask = enumerator(layout, E_RUBY_T_MASK) % OBJECT_TYPES,
+	    .type_imemo = enumerator(layout, E_RUBY_T_IMEMO),
+	    .flags_at = layout->members[F_basic_flags].offset,
+	    .klass_at = layout->members[F_basic_klass].offset,
+	};
+
+	for (size_t i = 0; i < sizeof(internal) / sizeof(internal[0]); i++)
+		reading.internal[enumerator(layout, internal[i]) % OBJECT_TYPES] |=
+		    layout->enumerators[internal[i]].present;
+	return reading;
+}
+
+static struct object_slot slot_of(const struct heap_copy_page *page, uint64_t index)
+{
+	return (struct object_slot){page->at.start + index * page->at.slot_size,
+				    page->slots + index * page->at.slot_size, page->at.slot_size};
+}
+
+/* The pool of slots of one size. */
+static struct heap_pool *pool_of(struct heap_totals *totals, uint64_t slot_size)
+{
+	size_t i = 0;
+
+	while (i < totals->nr_pools && totals->pools[i].slot_size != slot_size)
+		i++;
+	if (i < totals->nr_pools)
+		return &totals->pools[i];
+	if (totals->nr_pools == HEAP_POOLS)
+		return &totals->pools[HEAP_POOLS - 1];
+	totals->pools[totals->nr_pools].slot_size = slot_size;
+	return &totals->pools[totals->nr_pools++];
+}
+
+/* The group of the object in a slot; CENSUS_FREE if there is none. */
+static uint16_t group_of(const struct reading *reading, const struct heap_copy_page *page, const uint8_t *bytes,
+			 uint64_t index)
+{
+	const struct heap_count *count = reading->count;
+	const uint64_t flags = value_word(bytes + reading->flags_at);
+	struct census_kind kind = {.type = (uint8_t)(flags & reading->type_mask)};
+
+	if (kind.type == 0)
+		return CENSUS_FREE;
+	kind.dead = !page->swept && !heap_copy_bit(page, page->marked, index);
+	kind.old = collections_is_old(count->ruby->layout, flags);
+	if (kind.type == reading->type_imemo)
+		kind.imemo = (uint8_t)value_imemo_type(count->ruby->layout, flags);
+	if (!reading->internal[kind.type])
+		kind.klass = value_word(bytes + reading->klass_at);
+	return census_find(count->census, &kind);
+}
+
+/* What the first reading saw of a page; NULL if it was not there, or had other slots. */
+static const struct seen_page *seen_before(const struct heap_seen *seen, const struct heap_page *page)
+{
+	const size_t at = array_first(seen->pages, seen->nr_pages, one, one->start >= page->start);
+
+	if (at == seen->nr_pages || seen->pages[at].start != page->start || seen->pages[at].slots != page->slots)
+		return NULL;
+	return &seen->pages[at];
+}
+
+/* Makes room to remember a page. Returns NULL if there is none: sets `partial`, or `no_memory`. */
+static struct seen_page *remember(struct heap_count *count, const struct heap_copy_page *page)
+{
+	struct heap_seen *seen = count->seen;
+	struct seen_page *ret;
+
+	if (page->at.slots > SEEN_MAX - seen->nr_groups) {
+		count->partial = true;
+		return NULL;
+	}
+	if (!array_make_room(seen->pages, seen->pages_capacity, seen->nr_pages + 1) ||
+	    !array_make_room(seen->groups, seen->groups_capacity, seen->nr_groups + page->at.slots)) {
+		count->no_memory = true;
+		return NULL;
+	}
+	ret = &seen->pages[seen->nr_pages++];
+	*ret = (struct seen_page){page->at.start, page->at.slots, seen->nr_groups};
+	seen->nr_groups += page->at.slots;
+	return ret;
+}
+
+/* Counts the objects of a page. */
+static void count_slots(struct reading *reading, const struct heap_copy_page *page)
+{
+	struct heap_count *count = reading->count;
+	struct heap_totals *totals = &count->totals;
+	struct heap_pool *pool = pool_of(totals, page->at.slot_size);
+	const struct seen_page *before = reading->purpose.compares ? seen_before(count->seen, &page->at) : NULL;
+	struct seen_page *now = reading->purpose.remembers ? remember(count, page) : NULL;
+	uint64_t used = 0;
+
+	for (uint64_t i = 0; i < page->at.slots; i++) {
+		const uint16_t number = reading->numbers[i];
+		struct census_group *group;
+
+		if (now)
+			count->seen->groups[now->first + i] = number;
+		if (number == CENSUS_FREE)
+			continue;
+		used++;
+		group = census_group(count->census, number);
+		group->objects++;
+		group->slot_bytes += page->at.slot_size;
+		group->shady += heap_copy_bit(page, page->shady, i);
+		group->pinned += heap_copy_bit(page, page->pinned, i);
+		group->stayed += before && count->seen->groups[before->first + i] == number;
+		totals->objects += !group->kind.dead;
+		totals->dead += group->kind.dead;
+	}
+	pool->pages++;
+	pool->slots += page->at.slots;
+	pool->free += page->at.slots - used;
+	totals->pages++;
+	totals->slots += page->at.slots;
+	totals->free += page->at.slots - used;
+	totals->page_bytes += page->at.slots * page->at.slot_size;
+	if (used == 0)
+		totals->empty_pages++;
+	else
+		totals->tenths[(used * HEAP_TENTHS - 1) / page->at.slots]++;
+}
+
+/* Copies the structs outside the heap that the sizes of a page's objects depend on. Sets `any` if there are some. */
+static struct memory *copy_outside(const struct reading *reading, const struct heap_copy_page *page,
+				   struct memory_piece *piece, bool *any)
+{
+	struct heap_count *count = reading->count;
+	struct memory *outside = memory_create(count->source, count->context, OUTSIDE_PAGES);
+
+	if (!outside)
+		return NULL;
+	*piece = (struct memory_piece){
+	    .address = page->at.start, .length = page->at.slots * page->at.slot_size, .data = page->slots};
+	memory_overlay(outside, piece, 1, 0, 0);
+	for (uint64_t i = 0; i < page->at.slots; i++) {
+		const struct object_slot slot = slot_of(page, i);
+		uint64_t length, wanted;
+
+		if (!object_size_may_want(&reading->sizes,
+					  value_word(slot.bytes + reading->flags_at) & reading->type_mask))
+			continue;
+		wanted = object_size_wants(&reading->sizes, &slot, &length);
+		if (value_is_object(wanted) && wanted <= UINT64_MAX - length) {
+			memory_want(outside, wanted, wanted + length);
+			*any = true;
+		}
+	}
+	if (*any)
+		memory_fetch(outside);
+	return outside;
+}
+
+/* Whether a struct outside that an object's size depends on may have become another one since the slot was copied. */
+static bool has_changed(const struct reading *reading, const struct object_slot *slot, const uint8_t *again)
+{
+	uint64_t length;
+
+	return object_size_wants(&reading->sizes, slot, &length) != 0 &&
+	       (!again || memcmp(slot->bytes, again, slot->size) != 0);
+}
+
+/* Adds up what the objects of a page own outside the heap. */
+static void add_sizes(struct reading *reading, const struct heap_copy_page *page)
+{
+	struct heap_count *count = reading->count;
+	struct memory_piece piece;
+	bool any = false, compares;
+	struct memory *outside = copy_outside(reading, page, &piece, &any);
+	const uint8_t *again = NULL;
+	struct access access;
+
+	if (!outside) {
+		count->no_memory = true;
+		return;
+	}
+	compares = any && count->runs;
+	if (compares)
+		again = heap_copy_again(count->copy, page);
+	reading->sizes.steps = OBJECT_SIZE_STEPS;
+	access = access_begin(outside, count->ruby->layout);
+	for (uint64_t i = 0; i < page->at.slots; i++) {
+		const struct object_slot slot = slot_of(page, i);
+		const uint16_t number = reading->numbers[i];
+		struct census_group *group;
+		uint64_t owned = 0;
+		bool exact;
+
+		if (number == CENSUS_FREE)
+			continue;
+		exact = !(compares && has_changed(reading, &slot, again ? again + i * slot.size : NULL)) &&
+			object_size(&reading->sizes, &access, &slot, &owned);
+		group = census_group(count->census, number);
+		group->inexact += !exact;
+		group->owned_bytes += owned;
+	}
+	memory_destroy(outside);
+}
+
+static void read_page(struct reading *reading, const struct heap_copy_page *page)
+{
+	struct heap_count *count = reading->count;
+
+	if (!page->slots || page->at.slot_size < reading->flags_at + 8 || page->at.slot_size < reading->klass_at + 8) {
+		count->totals.unread++;
+		count->incomplete = true;
+		return;
+	}
+	for (uint64_t i = 0; i < page->at.slots; i++)
+		reading->numbers[i] = group_of(reading, page, page->slots + i * page->at.slot_size, i);
+	if (reading->purpose.counts)
+		count_slots(reading, page);
+	if (reading->purpose.sizes)
+		add_sizes(reading, page);
+}
+
+static void read_pages(struct reading *reading)
+{
+	struct heap_count *count = reading->count;
+	const struct heap_copy_page *pages;
+	size_t nr;
+
+	if (!heap_copy_begin(count->copy)) {
+		count->incomplete = true;
+		return;
+	}
+	while (!count->no_memory && !count->late && (nr = heap_copy_next(count->copy, &pages)) > 0)
+		for (size_t i = 0; i < nr && !count->no_memory; i++) {
+			count->late |= monotonic_ns() > count->deadline_ns;
+			if (count->late)
+				break;
+			read_page(reading, &pages[i]);
+		}
+	count->incomplete |= count->late;
+	count->blind |= heap_copy_was_blind(count->copy);
+}
+
+static void read_heap(struct heap_count *count, const struct purpose *purpose)
+{
+	struct reading reading = begin_reading(count, purpose);
+	struct ruby lasting = *count->ruby;
+
+	if (purpose->counts) {
+		census_reset_counts(count->census);
+		count->totals = (struct heap_totals){0};
+	}
+	if (purpose->sizes) {
+		census_reset_sizes(count->census);
+		lasting.memory = memory_create(count->source, count->context, LASTING_PAGES);
+		if (!lasting.memory || !object_sizes_read(&lasting, &reading.sizes))
+			count->no_memory = true;
+	}
+	if (!count->no_memory)
+		read_pages(&reading);
+	if (purpose->sizes) {
+		object_sizes_clear(&reading.sizes);
+		memory_destroy(lasting.memory);
+	}
+}
+
+static void begin_anew(struct heap_count *count)
+{
+	count->late = count->incomplete = count->blind = count->has_ranges = count->partial = false;
+	count->seen->nr_pages = count->seen->nr_groups = 0;
+}
+
+void heap_count_once(struct heap_count *count)
+{
+	begin_anew(count);
+	read_heap(count, &(struct purpose){.counts = true, .sizes = true});
+}
+
+void heap_count_sizes(struct heap_count *count)
+{
+	begin_anew(count);
+	read_heap(count, &(struct purpose){.sizes = true});
+}
+
+void heap_count_twice(struct heap_count *count)
+{
+	begin_anew(count);
+	read_heap(count, &(struct purpose){.counts = true, .remembers = true});
+	if (!count->no_memory && !count->late)
+		read_heap(count, &(struct purpose){.counts = true, .compares = true});
+	count->has_ranges = true;
+}
+
+void heap_count_range(const struct heap_count *count, const struct census_group *group, bool collected, bool old_stay,
+		      uint64_t *low, uint64_t *high)
+{
+	*low = *high = group->objects;
+	if (!count->has_ranges)
+		return;
+	*low = !collected || (old_stay && group->kind.old) ? group->stayed : 0;
+	*high = group->before + group->objects - group->stayed;
+}

@@ -1,0 +1,90 @@
+/*
+ * Counts the objects of a heap.
+ *
+ * A heap that does not change is read once: of a core, or of a process that is stopped. The heap of a running process is
+ * read twice, and each slot is compared. What a slot contained at both readings, it also contained at the moment between
+ * them, if no collection has begun in the meantime: only a collection frees objects. Dead objects, which a collection has
+ * not freed yet, are in groups of their own. So the result for each group is a number of objects that were certainly
+ * there at that moment, and a number of objects that can have been there at most. There are two exceptions: up to 3.0,
+ * Ruby itself frees some internal arrays and strings at once (rb_gc_force_recycle), and an object can change its class
+ * while it is being made, or when Ruby hides it from the program.
+ */
+#ifndef RBDUMP_HEAP_COUNT_H
+#define RBDUMP_HEAP_COUNT_H
+
+#include "heap/census.h"
+#include "heap/heap_copy.h"
+#include "ruby/object_size.h"
+
+/* The slots of one size. */
+struct heap_pool {
+	uint64_t slot_size, pages, slots, free;
+};
+
+/* The most sizes of slots that are told apart; the last pool has all others, too. */
+#define HEAP_POOLS 32
+
+/* How full pages are: those with at most a tenth of their slots in use, and so on. */
+#define HEAP_TENTHS 10
+
+struct heap_totals {
+	uint64_t pages, slots, free, objects, dead;
+	uint64_t unread;      /* pages that could not be read */
+	uint64_t page_bytes;  /* of all slots */
+	uint64_t empty_pages; /* pages without any object */
+	uint64_t tenths[HEAP_TENTHS];
+	struct heap_pool pools[HEAP_POOLS];
+	size_t nr_pools;
+};
+
+struct heap_count {
+	const struct ruby *ruby;
+	struct heap_copy *copy;
+	memory_source *source;
+	void *context;
+	bool runs;
+	struct census *census;
+	struct heap_totals totals;
+	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC) */
+	bool late;	      /* the time was over before all pages were read */
+	bool incomplete;      /* a page, or the list of pages, could not be read in time or at all */
+	bool blind;	      /* dead objects could not be told from live ones in some pages */
+	bool no_memory;
+	bool has_ranges; /* the last two readings were compared */
+	bool partial;	 /* not all slots could be compared: there were too many */
+	struct heap_seen *seen;
+};
+
+/*
+ * Prepares to count. The caller keeps everything that it passes until heap_count_clear().
+ *   source, context  the source of the target's pages, and its first argument
+ *   runs             the target runs while it is read
+ * Returns false if there is not enough memory.
+ */
+bool heap_count_begin(const struct ruby *ruby, memory_source *source, void *context, bool runs, struct heap_count *ret);
+void heap_count_clear(struct heap_count *count);
+
+/* Reads the heap once, and sets all counts and sizes. Nothing else is read after it, so it is exact for a stopped heap. */
+void heap_count_once(struct heap_count *count);
+
+/*
+ * Reads the heap, and sets only the sizes: the bytes outside the heap. While the target runs, an object can change before
+ * its structs outside the heap were read. So its slot is compared once more, and if it has changed, its size is unknown.
+ */
+void heap_count_sizes(struct heap_count *count);
+
+/*
+ * Reads the heap twice, and sets the counts, and their ranges. The counts are those of the second reading. Takes 2 bytes of
+ * memory for each slot.
+ */
+void heap_count_twice(struct heap_count *count);
+
+/*
+ * The range of the number of objects of a group, at the moment between both readings of heap_count_twice().
+ *   collected  a collection can have begun between both readings
+ *   old_stay   no old object was freed between them
+ */
+void heap_count_range(const struct heap_count *count, const struct census_group *group, bool collected, bool old_stay,
+		      uint64_t *low, uint64_t *high);
+
+#endif

@@ -1,0 +1,173 @@
+#include "heap/histogram.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "ruby/class.h"
+#include "ruby/object_type.h"
+
+const char *histogram_doubt_name(enum heap_doubt doubt)
+{
+	static const char *const names[HEAP_DOUBTS] = {
+	    [HEAP_COLLECTED] = "collected",
+	    [HEAP_UNTOLD] = "collections-not-known",
+	    [HEAP_BLIND] = "dead-not-known",
+	    [HEAP_MARKING] = "marking",
+	    [HEAP_TOO_MANY] = "too-many-classes",
+	    [HEAP_PARTIAL] = "too-large",
+	    [HEAP_THREADS_RUNNING] = "threads-running",
+	};
+
+	return names[doubt];
+}
+
+static const char *type_name(const struct ruby *ruby, const struct census_group *group)
+{
+	const char *name = object_type_name(ruby->layout, group->kind.type);
+
+	return name ? name : "?";
+}
+
+/* The name of a group's row, malloc'ed; NULL if there is not enough memory. */
+static char *name_of(const struct ruby *ruby, const struct census_group *group, uint16_t number)
+{
+	const struct layout_number *imemo = &ruby->layout->enumerators[E_RUBY_T_IMEMO];
+	struct access access = ruby_access(ruby);
+	struct text text = {0};
+
+	if (number == CENSUS_OTHERS) {
+		text_format(&text, "(others)");
+	} else if (imemo->present && (uint64_t)imemo->value == group->kind.type) {
+		const char *name = object_imemo_name(ruby->layout, group->kind.imemo);
+
+		text_format(&text, name ? "%s" : "%s%u", name ? name : "imemo ", group->kind.imemo);
+	} else if (group->kind.klass == 0) {
+		text_format(&text, "(internal)");
+	} else {
+		class_add_name(ruby, &access, class_real(&access, group->kind.klass), &text);
+		if (text.length == 0)
+			text_format(&text, "(unreadable class)");
+	}
+	if (!text.failed)
+		return text.data;
+	text_clear(&text);
+	return NULL;
+}
+
+int histogram_compare_names(const struct heap_row *a, const struct heap_row *b)
+{
+	const int order = strcmp(a->name, b->name);
+
+	return order != 0 ? order : strcmp(a->type, b->type);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return histogram_compare_names(a, b);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct heap_row *one = a, *other = b;
+	const uint64_t bytes = one->slot_bytes + one->owned_bytes, more = other->slot_bytes + other->owned_bytes;
+
+	return bytes != more ? (bytes < more) - (bytes > more) : by_name(a, b);
+}
+
+/* Adds what a row has to another one. */
+static void merge(struct heap_row *into, const struct heap_row *row)
+{
+	into->objects += row->objects;
+	into->low += row->low;
+	into->high += row->high;
+	into->slot_bytes += row->slot_bytes;
+	into->owned_bytes += row->owned_bytes;
+	into->inexact += row->inexact;
+	into->old += row->old;
+	into->shady += row->shady;
+	into->pinned += row->pinned;
+	into->dead += row->dead;
+}
+
+static struct heap_row row_of(const struct ruby *ruby, const struct heap_count *count, uint16_t number, bool collected,
+			      bool old_stay)
+{
+	const struct census_group *group = census_group(count->census, number);
+	struct heap_row row = {.name = name_of(ruby, group, number), .type = type_name(ruby, group)};
+
+	row.slot_bytes = group->slot_bytes;
+	row.owned_bytes = group->owned_bytes;
+	row.inexact = group->inexact;
+	if (group->kind.dead) {
+		row.dead = group->objects;
+		return row;
+	}
+	row.objects = group->objects;
+	heap_count_range(count, group, collected, old_stay, &row.low, &row.high);
+	row.old = group->kind.old ? group->objects : 0;
+	row.shady = group->shady;
+	row.pinned = group->pinned;
+	return row;
+}
+
+static int by_slot_size(const void *a, const void *b)
+{
+	const struct heap_pool *one = a, *other = b;
+
+	return (one->slot_size > other->slot_size) - (one->slot_size < other->slot_size);
+}
+
+bool histogram_make(const struct ruby *ruby, const struct heap_count *count, bool old_stay, struct histogram *ret)
+{
+	const bool collected = ret->doubts != 0;
+	size_t kept = 0;
+
+	ret->totals = count->totals;
+	ret->incomplete = count->incomplete;
+	qsort(ret->totals.pools, ret->totals.nr_pools, sizeof(ret->totals.pools[0]), by_slot_size);
+	for (size_t i = CENSUS_OTHERS; i < census_end(count->census); i++) {
+		const struct census_group *group = census_group(count->census, (uint16_t)i);
+		struct heap_row row;
+
+		if (group->objects == 0 && (!count->has_ranges || group->before == 0 || group->kind.dead))
+			continue;
+		row = row_of(ruby, count, (uint16_t)i, collected, old_stay);
+		if (!row.name || !histogram_add(ret, &row))
+			return false;
+	}
+	if (ret->nr_rows == 0)
+		return true;
+	qsort(ret->rows, ret->nr_rows, sizeof(ret->rows[0]), by_name);
+	for (size_t i = 1; i < ret->nr_rows; i++) {
+		if (by_name(&ret->rows[kept], &ret->rows[i]) == 0) {
+			merge(&ret->rows[kept], &ret->rows[i]);
+			free(ret->rows[i].name);
+		} else {
+			ret->rows[++kept] = ret->rows[i];
+		}
+	}
+	ret->nr_rows = kept + 1;
+	qsort(ret->rows, ret->nr_rows, sizeof(ret->rows[0]), by_bytes);
+	return true;
+}
+
+bool histogram_add(struct histogram *histogram, const struct heap_row *row)
+{
+	if (!array_make_room(histogram->rows, histogram->rows_capacity, histogram->nr_rows + 1)) {
+		free(row->name);
+		return false;
+	}
+	histogram->rows[histogram->nr_rows++] = *row;
+	return true;
+}
+
+void histogram_clear(struct histogram *histogram)
+{
+	for (size_t i = 0; i < histogram->nr_rows; i++)
+		free(histogram->rows[i].name);
+	free(histogram->rows);
+	histogram->rows = NULL;
+	histogram->nr_rows = 0;
+}

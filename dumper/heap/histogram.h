@@ -1,0 +1,92 @@
+/*
+ * The result of a look at a heap: counts and bytes, by class and type.
+ */
+#ifndef RBDUMP_HISTOGRAM_H
+#define RBDUMP_HISTOGRAM_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "heap/heap_count.h"
+
+/* How a heap was read. */
+enum heap_mode {
+	HEAP_UNPAUSED, /* the process ran meanwhile */
+	HEAP_STOPPED,  /* the process was stopped */
+	HEAP_CORE,     /* the heap of a core */
+};
+
+/* What makes numbers uncertain. */
+enum heap_doubt {
+	HEAP_COLLECTED,	      /* unpaused: a collection has begun during each look */
+	HEAP_UNTOLD,	      /* unpaused: this Ruby, or the layout, does not tell when a collection begins */
+	HEAP_BLIND,	      /* dead objects could not be told from live ones in some or all pages */
+	HEAP_MARKING,	      /* a collection is marking: some objects are dead, but are not known to be */
+	HEAP_TOO_MANY,	      /* there are more classes than groups, so the classes of some objects are not known */
+	HEAP_PARTIAL,	      /* unpaused: the heap is too large for all of it to be compared */
+	HEAP_THREADS_RUNNING, /* stopped: a thread could not be stopped */
+	HEAP_DOUBTS
+};
+
+/* One word for each doubt, as in JSON; NULL if there is no such doubt. */
+const char *histogram_doubt_name(enum heap_doubt doubt);
+
+struct heap_row {
+	char *name;	  /* of the class, or of the kind of internal objects */
+	const char *type; /* "T_STRING"; "?" if this Ruby has no such type */
+	uint64_t objects, low, high;
+	uint64_t slot_bytes, owned_bytes, inexact;
+	uint64_t old, shady, pinned, dead;
+	struct {
+		uint64_t objects, slot_bytes, owned_bytes;
+	} before; /* in the earlier histogram that this one is compared with */
+};
+
+struct histogram {
+	pid_t pid;
+	const char *core; /* the path of the core; NULL if none */
+	const char *version, *description;
+	const char *layout_releases; /* if the layout is for other releases: which ones; else NULL */
+	enum heap_mode mode;
+	double seconds;	    /* how long the heap was read */
+	double pause_ms;    /* how long the process was stopped */
+	unsigned int looks; /* unpaused: how many times the heap was read, two readings each */
+	/*
+	 * Why the counts, or their ranges, are not certain; 0: they are. Unpaused, they are then only what was seen at the
+	 * readings.
+	 */
+	unsigned int doubts; /* bits, 1 << enum heap_doubt */
+	bool incomplete;     /* part of the heap could not be read */
+	struct heap_totals totals;
+	struct heap_row *rows; /* the row with the most bytes is the first; with `has_before`, the one that grew most */
+	size_t nr_rows, rows_capacity;
+	bool has_before; /* `before` of each row is set */
+};
+
+/*
+ * Makes the rows from a census. Objects of classes with the same name and type share a row. The names of the classes are
+ * read now. So if a class was freed after its objects were counted, its row has the name "(unreadable class)", or, if
+ * another class has already taken its place, that of the other class.
+ *   ruby      for the names of the classes
+ *   old_stay  unpaused: as for heap_count_range(), if a collection has begun
+ * Returns false if there is not enough memory.
+ */
+bool histogram_make(const struct ruby *ruby, const struct heap_count *count, bool old_stay, struct histogram *ret);
+void histogram_clear(struct histogram *histogram);
+
+/* Adds a row. The histogram owns its name from now on. Returns false, and frees the name, if there is not enough memory. */
+bool histogram_add(struct histogram *histogram, const struct heap_row *row);
+
+/* Compares two rows by name, and then by type. The result is as of strcmp(3). */
+int histogram_compare_names(const struct heap_row *a, const struct heap_row *b);
+
+/*
+ * Writes a histogram.
+ *   rows  how many rows are written at most, and one more for the rest; 0: all
+ */
+void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream);
+
+/* Writes a histogram as JSON. Returns false if there is not enough memory, or if the stream fails. */
+bool histogram_json(const struct histogram *histogram, FILE *stream);
+
+#endif

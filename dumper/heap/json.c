@@ -1,0 +1,90 @@
+#include <jansson.h>
+
+#include "heap/histogram.h"
+#include "render/render.h"
+
+static json_t *integer(uint64_t value)
+{
+	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+static json_t *row_object(const struct histogram *histogram, const struct heap_row *row)
+{
+	json_t *object =
+	    json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "class", row->name, "type", row->type,
+		      "objects", integer(row->objects), "slot_bytes", integer(row->slot_bytes), "owned_bytes",
+		      integer(row->owned_bytes), "owned_unknown", integer(row->inexact), "old", integer(row->old),
+		      "shady", integer(row->shady), "pinned", integer(row->pinned), "dead", integer(row->dead));
+
+	if (object && histogram->has_before)
+		json_object_set_new(object, "before",
+				    json_pack("{s:o, s:o, s:o}", "objects", integer(row->before.objects), "slot_bytes",
+					      integer(row->before.slot_bytes), "owned_bytes",
+					      integer(row->before.owned_bytes)));
+	if (object && histogram->mode == HEAP_UNPAUSED) {
+		json_object_set_new(object, "low", integer(row->low));
+		json_object_set_new(object, "high", integer(row->high));
+	}
+	return object;
+}
+
+static json_t *pool_objects(const struct heap_totals *totals)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < totals->nr_pools; i++)
+		json_array_append_new(
+		    array, json_pack("{s:o, s:o, s:o, s:o}", "slot_size", integer(totals->pools[i].slot_size), "pages",
+				     integer(totals->pools[i].pages), "slots", integer(totals->pools[i].slots), "free",
+				     integer(totals->pools[i].free)));
+	return array;
+}
+
+static json_t *doubts(const struct histogram *histogram)
+{
+	json_t *array = json_array();
+
+	for (unsigned int i = 0; i < HEAP_DOUBTS; i++)
+		if (histogram->doubts >> i & 1)
+			json_array_append_new(array, json_string(histogram_doubt_name((enum heap_doubt)i)));
+	return array;
+}
+
+static json_t *tenths(const struct heap_totals *totals)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < HEAP_TENTHS; i++)
+		json_array_append_new(array, integer(totals->tenths[i]));
+	return array;
+}
+
+bool histogram_json(const struct histogram *histogram, FILE *stream)
+{
+	static const char *const modes[] = {
+	    [HEAP_UNPAUSED] = "unpaused",
+	    [HEAP_STOPPED] = "stopped",
+	    [HEAP_CORE] = "core",
+	};
+	const struct heap_totals *totals = &histogram->totals;
+	json_t *classes = json_array(), *root;
+	bool written;
+
+	for (size_t i = 0; i < histogram->nr_rows; i++)
+		json_array_append_new(classes, row_object(histogram, &histogram->rows[i]));
+	root = json_pack(
+	    "{s:i, s:i, s:s?, s:s?, s:s?, s:s?, s:s, s:f, s:o, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+	    "s:o, s:o, s:o}",
+	    "schema_version", 1, "pid", (int)histogram->pid, "core", histogram->core, "ruby_version",
+	    histogram->version, "ruby_description", histogram->description, "layout_releases",
+	    histogram->layout_releases, "mode", modes[histogram->mode], "seconds", histogram->seconds, "pause_ms",
+	    histogram->mode == HEAP_STOPPED ? json_real(histogram->pause_ms) : json_null(), "looks",
+	    (int)histogram->looks, "complete", !histogram->incomplete, "doubts", doubts(histogram), "pages",
+	    integer(totals->pages), "pages_unread", integer(totals->unread), "pages_empty",
+	    integer(totals->empty_pages), "pages_by_tenths_in_use", tenths(totals), "slots", integer(totals->slots),
+	    "free", integer(totals->free), "objects", integer(totals->objects), "dead", integer(totals->dead), "pools",
+	    pool_objects(totals), "classes", classes);
+	written = root && render_json_write(root, JSON_INDENT(1), stream) && fputc('\n', stream) != EOF;
+	json_decref(root);
+	return written;
+}

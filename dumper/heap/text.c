@@ -1,0 +1,190 @@
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "heap/histogram.h"
+
+/* Room for a number with separators, or for a range of two. */
+#define NUMBER 64
+
+/* Writes a number with a comma between thousands. */
+static void number(uint64_t value, char ret[NUMBER])
+{
+	char digits[32];
+	int length = snprintf(digits, sizeof(digits), "%" PRIu64, value), at = 0;
+
+	for (int i = 0; i < length; i++) {
+		if (i > 0 && (length - i) % 3 == 0)
+			ret[at++] = ',';
+		ret[at++] = digits[i];
+	}
+	ret[at] = '\0';
+}
+
+static void range(uint64_t low, uint64_t high, char ret[NUMBER])
+{
+	char first[NUMBER], last[NUMBER];
+
+	number(low, first);
+	number(high, last);
+	if (low == high)
+		snprintf(ret, NUMBER, "%.31s", first);
+	else
+		snprintf(ret, NUMBER, "%.30s..%.30s", first, last);
+}
+
+/* Writes a number of bytes with a unit: "1.5 MiB". */
+static void bytes(uint64_t value, char ret[NUMBER])
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double scaled = (double)value;
+	size_t unit = 0;
+
+	while (scaled >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		scaled /= 1024;
+		unit++;
+	}
+	snprintf(ret, NUMBER, unit == 0 ? "%.0f %s" : "%.1f %s", scaled, units[unit]);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void head(const struct histogram *histogram, FILE *stream)
+{
+	static const char *const doubts[HEAP_DOUBTS] = {
+	    [HEAP_COLLECTED] = "A garbage collection began during each look, so the ranges are not certain.",
+	    [HEAP_UNTOLD] = "It is not known when a garbage collection begins, so the ranges are not certain.",
+	    [HEAP_BLIND] = ("Some of the objects can be dead: the garbage collector was running, or this Ruby does not "
+			    "tell which are."),
+	    [HEAP_MARKING] = "Some of the objects can be dead: a garbage collection is still looking for them.",
+	    [HEAP_TOO_MANY] = "There are too many classes: the classes of some objects are not shown.",
+	    [HEAP_PARTIAL] = "The heap is too large for all of it to be compared, so the ranges are not certain.",
+	    [HEAP_THREADS_RUNNING] = "A thread could not be stopped, so the numbers can contradict each other.",
+	};
+	static const char *const how[] = {
+	    [HEAP_UNPAUSED] = "read while it ran",
+	    [HEAP_STOPPED] = "stopped",
+	    [HEAP_CORE] = "core",
+	};
+
+	fprintf(stream, "%s %d, ", histogram->core ? "the core of process" : "process", histogram->pid);
+	text_print(histogram->description && histogram->description[0] ? histogram->description : histogram->version,
+		   stream);
+	fprintf(stream, "\nheap: %s", how[histogram->mode]);
+	if (histogram->mode == HEAP_STOPPED)
+		fprintf(stream, " for %.1f ms", histogram->pause_ms);
+	fprintf(stream, ", in %.2f s\n", histogram->seconds);
+	if (histogram->layout_releases) {
+		fputs("The layout was not made for this release, but for ", stream);
+		text_print(histogram->layout_releases, stream);
+		fputs(": the numbers can be wrong.\n", stream);
+	}
+	for (unsigned int i = 0; i < HEAP_DOUBTS; i++)
+		if (histogram->doubts >> i & 1)
+			fprintf(stream, "%s\n", doubts[i]);
+	if (histogram->incomplete)
+		fputs("Part of the heap could not be read.\n", stream);
+}
+
+static void totals(const struct heap_totals *totals, FILE *stream)
+{
+	char objects[NUMBER], free_slots[NUMBER], dead[NUMBER], size[NUMBER], pages[NUMBER], empty[NUMBER];
+
+	number(totals->objects, objects);
+	number(totals->free, free_slots);
+	number(totals->dead, dead);
+	number(totals->pages, pages);
+	number(totals->empty_pages, empty);
+	bytes(totals->page_bytes, size);
+	fprintf(stream, "%s objects, %s free slots, %s dead objects that were not swept yet\n", objects, free_slots,
+		dead);
+	fprintf(stream, "%s pages with %s of slots, %s of them empty; %.1f %% of the slots are in use\n\n", pages, size,
+		empty, percent(totals->slots - totals->free, totals->slots));
+	fprintf(stream, "%10s %12s %14s %14s %7s\n", "slot size", "pages", "slots", "in use", "%");
+	for (size_t i = 0; i < totals->nr_pools; i++) {
+		const struct heap_pool *pool = &totals->pools[i];
+		char slots[NUMBER], used[NUMBER];
+
+		number(pool->pages, pages);
+		number(pool->slots, slots);
+		number(pool->slots - pool->free, used);
+		fprintf(stream, "%10" PRIu64 " %12s %14s %14s %7.1f\n", pool->slot_size, pages, slots, used,
+			percent(pool->slots - pool->free, pool->slots));
+	}
+}
+
+/* Writes how much a number has grown: "+1,000". */
+static void growth(uint64_t now, uint64_t before, void (*write)(uint64_t value, char ret[NUMBER]), char ret[NUMBER])
+{
+	char by[NUMBER];
+
+	write(now >= before ? now - before : before - now, by);
+	snprintf(ret, NUMBER, "%s%.40s", now == before ? "" : now > before ? "+" : "-", by);
+}
+
+/* A row of a comparison: how many objects and bytes there are, and how many more than before. */
+static void compared_row(const char *name, const struct heap_row *row, FILE *stream)
+{
+	const uint64_t now = row->slot_bytes + row->owned_bytes,
+		       before = row->before.slot_bytes + row->before.owned_bytes;
+	char objects[NUMBER], more[NUMBER], size[NUMBER], more_bytes[NUMBER];
+
+	number(row->objects, objects);
+	growth(row->objects, row->before.objects, number, more);
+	bytes(now, size);
+	growth(now, before, bytes, more_bytes);
+	fprintf(stream, "%14s %14s %11s %11s  ", objects, more, size, more_bytes);
+	text_print(name, stream);
+	fprintf(stream, " (%s)\n", row->type);
+}
+
+static void one_row(const char *name, const struct heap_row *row, FILE *stream)
+{
+	char objects[NUMBER], slots[NUMBER], owned[NUMBER];
+
+	range(row->low, row->high, objects);
+	bytes(row->slot_bytes, slots);
+	bytes(row->owned_bytes, owned);
+	fprintf(stream, "%21s %11s %s%11s %6.1f  ", objects, slots, row->inexact > 0 ? ">" : " ", owned,
+		percent(row->old, row->objects));
+	text_print(name, stream);
+	fprintf(stream, " (%s)\n", row->type);
+}
+
+void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream)
+{
+	struct heap_row rest = {.type = ""};
+	void (*write_row)(const char *name, const struct heap_row *row, FILE *stream) =
+	    histogram->has_before ? compared_row : one_row;
+	size_t shown = rows == 0 || rows > histogram->nr_rows ? histogram->nr_rows : rows;
+
+	head(histogram, stream);
+	totals(&histogram->totals, stream);
+	if (histogram->has_before)
+		fprintf(stream, "\n%14s %14s %11s %11s  %s\n", "objects", "more", "bytes", "more", "class (type)");
+	else
+		fprintf(stream, "\n%21s %11s  %11s %6s  %s\n", "objects", "in slots", "owned", "old %", "class (type)");
+	for (size_t i = 0; i < shown; i++)
+		write_row(histogram->rows[i].name, &histogram->rows[i], stream);
+	for (size_t i = shown; i < histogram->nr_rows; i++) {
+		rest.low += histogram->rows[i].low;
+		rest.high += histogram->rows[i].high;
+		rest.objects += histogram->rows[i].objects;
+		rest.old += histogram->rows[i].old;
+		rest.slot_bytes += histogram->rows[i].slot_bytes;
+		rest.owned_bytes += histogram->rows[i].owned_bytes;
+		rest.inexact += histogram->rows[i].inexact;
+		rest.before.objects += histogram->rows[i].before.objects;
+		rest.before.slot_bytes += histogram->rows[i].before.slot_bytes;
+		rest.before.owned_bytes += histogram->rows[i].before.owned_bytes;
+	}
+	if (shown < histogram->nr_rows) {
+		char name[NUMBER];
+
+		snprintf(name, sizeof(name), "%zu more", histogram->nr_rows - shown);
+		rest.type = "--all shows them";
+		write_row(name, &rest, stream);
+	}
+}

@@ -1,0 +1,456 @@
+#include "ruby/object_size.h"
+
+#include <string.h>
+
+#include "ruby/class_size.h"
+#include "ruby/st.h"
+#include "ruby/value.h"
+
+/* The most objects without room for instance variables, and the longest chain of patterns, that are looked at. */
+#define IVARS_MAX    (1u << 22)
+#define PATTERNS_MAX 16
+
+/* regcomp.c, ONIG_CHAR_TABLE_SIZE: int_map has a number of 4 bytes for each byte, v1_9_3_0 to v4_0_5 and head. */
+#define INT_MAP_BYTES (UINT64_C(256) * 4)
+
+/* The number of a string's encoding has 7 bits (encoding.h, ENCODING_MASK, v1_9_3_0 to v4_0_5 and head). */
+#define ENCODING_BITS 0x7fu
+
+/* shape.h, SHAPE_FLAG_SHIFT, v3_2_0 to v3_4_9: the number of an object's shape is in the top half of its flags. */
+#define SHAPE_SHIFT 32
+
+/* More than any object owns: what is more is garbage. */
+#define OWNED_MAX (UINT64_C(1) << 46)
+
+/* internal/bignum.h, BDIGIT (up to 2.1 include/ruby/defines.h), v1_9_3_0 to v4_0_5 and head: an unsigned int. */
+#define BDIGIT_BYTES 4
+
+/* gc.c, imemo_memsize, v2_5_0 to v3_4_9: `sizeof(def)` of a method entry, a pointer. */
+#define METHOD_ENTRY_BYTES 8
+
+/* A member of an object that is in its slot; 0 if the slot is too small for it. */
+static uint64_t member(const struct object_sizes *sizes, const struct object_slot *slot, enum layout_member_id id)
+{
+	const struct layout_member *member = &sizes->layout->members[id];
+	uint64_t value = 0;
+
+	if (member->present && member->size <= 8 && (uint64_t)member->offset + member->size <= slot->size)
+		memcpy(&value, slot->bytes + member->offset, member->size);
+	return value;
+}
+
+static uint64_t flags_of(const struct object_sizes *sizes, const struct object_slot *slot)
+{
+	return member(sizes, slot, F_basic_flags);
+}
+
+/* Whether all bits of an enumerator are set. */
+static bool has_flag(const struct object_sizes *sizes, uint64_t flags, enum layout_enumerator_id id)
+{
+	const struct layout_number *flag = &sizes->layout->enumerators[id];
+
+	/* In 4.0, RUBY_FL_EXIVAR is 0: there is no such flag. */
+	return flag->present && flag->value != 0 && (flags & (uint64_t)flag->value) == (uint64_t)flag->value;
+}
+
+static bool is(const struct object_sizes *sizes, uint64_t number, enum layout_enumerator_id id)
+{
+	const struct layout_number *enumerator = &sizes->layout->enumerators[id];
+
+	return enumerator->present && (uint64_t)enumerator->value == number;
+}
+
+static uint64_t size_of(const struct object_sizes *sizes, enum layout_struct_id id)
+{
+	return sizes->layout->sizes[id].present ? (uint64_t)sizes->layout->sizes[id].value : 0;
+}
+
+/* The bytes of the terminator: string.c, TERM_LEN, the shortest character of the encoding. */
+static uint64_t terminator(const struct object_sizes *sizes, uint64_t flags)
+{
+	const struct layout_number *shift = &sizes->layout->enumerators[E_RUBY_ENCODING_SHIFT];
+	const uint64_t encoding = shift->present ? flags >> shift->value & ENCODING_BITS : 0;
+
+	if (is(sizes, encoding, E_RUBY_ENCINDEX_UTF_32BE) || is(sizes, encoding, E_RUBY_ENCINDEX_UTF_32LE) ||
+	    is(sizes, encoding, E_RUBY_ENCINDEX_UTF_32))
+		return 4;
+	if (is(sizes, encoding, E_RUBY_ENCINDEX_UTF_16BE) || is(sizes, encoding, E_RUBY_ENCINDEX_UTF_16LE) ||
+	    is(sizes, encoding, E_RUBY_ENCINDEX_UTF_16))
+		return 2;
+	return 1;
+}
+
+static bool string_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
+{
+	if (!has_flag(sizes, flags, E_RSTRING_NOEMBED) || has_flag(sizes, flags, E_RUBY_ELTS_SHARED) ||
+	    has_flag(sizes, flags, E_STR_NOFREE))
+		return true;
+	*ret = member(sizes, slot, F_string_capa) + terminator(sizes, flags);
+	return layout_has(sizes->layout, F_string_capa);
+}
+
+static bool array_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
+{
+	if (has_flag(sizes, flags, E_RUBY_ELTS_SHARED) || has_flag(sizes, flags, E_RARRAY_EMBED_FLAG))
+		return true;
+	*ret = 8 *
+	       member(sizes, slot, has_flag(sizes, flags, E_RARRAY_SHARED_ROOT_FLAG) ? F_array_heap_len : F_array_capa);
+	return layout_has(sizes->layout, F_array_capa);
+}
+
+/* Where the st_table of a hash is; 0 if it has none. */
+static uint64_t hash_table(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags)
+{
+	if (sizes->layout->enumerators[E_RHASH_ST_TABLE_FLAG].present && !has_flag(sizes, flags, E_RHASH_ST_TABLE_FLAG))
+		return 0;
+	return layout_has(sizes->layout, F_hash_st) ? member(sizes, slot, F_hash_st)
+						    : slot->address + size_of(sizes, S_hash);
+}
+
+static bool hash_size(const struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
+		      uint64_t flags, uint64_t *ret)
+{
+	const uint64_t table = hash_table(sizes, slot, flags);
+
+	if (table == 0) {
+		/* Since 3.3, the table of a small hash is in its slot. */
+		if (layout_has(sizes->layout, F_hash_ar) && member(sizes, slot, F_hash_ar) != 0)
+			*ret = size_of(sizes, S_ar_table);
+		return true;
+	}
+	if (!st_size(access, table, ret))
+		return false;
+	if (!layout_has(sizes->layout, F_hash_st))
+		*ret -= size_of(sizes, S_st);
+	return true;
+}
+
+/* The shape of an object, a rb_shape; 0 if it is not known. */
+static uint64_t shape_of(const struct object_sizes *sizes, uint64_t flags)
+{
+	return sizes->shapes != 0 ? sizes->shapes + (flags >> SHAPE_SHIFT) * size_of(sizes, S_shape) : 0;
+}
+
+/*
+ * Looks at a shape. Returns false if it cannot be read.
+ *   shape  the address of the rb_shape
+ */
+static bool read_shape(struct object_sizes *sizes, uint64_t shape, struct object_shape *ret)
+{
+	struct object_shape *cached = &sizes->cache[shape / 8 % OBJECT_SHAPES];
+	const struct layout *layout = sizes->layout;
+	struct access access = access_begin(sizes->lasting, layout);
+
+	if (cached->address != shape) {
+		*ret = (struct object_shape){.address = shape};
+		if (layout->enumerators[E_SHAPE_OBJ_TOO_COMPLEX].present)
+			ret->too_complex = access_member(&access, shape, F_shape_type) ==
+					   access_enum(&access, E_SHAPE_OBJ_TOO_COMPLEX);
+		if (layout_has(layout, F_shape_capacity))
+			ret->capacity = access_member(&access, shape, F_shape_capacity);
+		if (access.failed)
+			return false;
+		*cached = *ret;
+	}
+	*ret = *cached;
+	return true;
+}
+
+static bool ivars_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
+		       uint64_t flags, uint64_t *ret)
+{
+	const struct layout *layout = sizes->layout;
+	const uint64_t at = shape_of(sizes, flags);
+	struct object_shape shape = {0};
+
+	if (at != 0 && !read_shape(sizes, at, &shape))
+		return false;
+	/* Such an object can have ROBJECT_EMBED from before. */
+	if (shape.too_complex)
+		return st_size(access, member(sizes, slot, F_object_ivptr), ret);
+	if (layout->enumerators[E_ROBJECT_HEAP].present ? !has_flag(sizes, flags, E_ROBJECT_HEAP)
+							: has_flag(sizes, flags, E_ROBJECT_EMBED))
+		return true;
+	if (layout_has(layout, F_object_numiv)) {
+		if (member(sizes, slot, F_object_ivptr) != 0)
+			*ret = 8 * member(sizes, slot, F_object_numiv);
+		return layout->enumerators[E_ROBJECT_EMBED].present;
+	}
+	*ret = 8 * shape.capacity;
+	return at != 0 && layout_has(layout, F_shape_capacity) && layout_has(layout, F_object_ivptr);
+}
+
+static bool struct_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
+{
+	const struct layout_number *mask = &sizes->layout->enumerators[E_RSTRUCT_EMBED_LEN_MASK];
+
+	if ((flags & (uint64_t)mask->value) == 0 && member(sizes, slot, F_struct_ptr) != 0)
+		*ret = 8 * member(sizes, slot, F_struct_len);
+	return mask->present && layout_has(sizes->layout, F_struct_len);
+}
+
+static bool bignum_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
+{
+	if (!has_flag(sizes, flags, E_BIGNUM_EMBED_FLAG) && member(sizes, slot, F_bignum_digits) != 0)
+		*ret = member(sizes, slot, F_bignum_len) * BDIGIT_BYTES;
+	return layout_has(sizes->layout, F_bignum_len);
+}
+
+static bool pattern_size(struct access *access, uint64_t pattern, uint64_t *ret)
+{
+	for (int i = 0; pattern != 0 && i < PATTERNS_MAX; i++) {
+		*ret += access_sizeof(access, S_pattern);
+		if (access_member(access, pattern, F_pattern_code) != 0)
+			*ret += access_member(access, pattern, F_pattern_alloc);
+		if (access_member(access, pattern, F_pattern_exact) != 0)
+			*ret += access_member(access, pattern, F_pattern_exact_end) -
+				access_member(access, pattern, F_pattern_exact);
+		if (access_member(access, pattern, F_pattern_int_map) != 0)
+			*ret += INT_MAP_BYTES;
+		if (layout_has(access->layout, F_pattern_int_map_backward) &&
+		    access_member(access, pattern, F_pattern_int_map_backward) != 0)
+			*ret += INT_MAP_BYTES;
+		if (access_member(access, pattern, F_pattern_repeat_range) != 0)
+			*ret += access_member(access, pattern, F_pattern_repeat_range_alloc) *
+				access_sizeof(access, S_repeat_range);
+		pattern = access_member(access, pattern, F_pattern_chain);
+	}
+	return !access->failed && pattern == 0;
+}
+
+/* Where the rmatch of a MatchData is; 0 if it has none. */
+static uint64_t match_table(const struct object_sizes *sizes, const struct object_slot *slot)
+{
+	return layout_has(sizes->layout, F_match_ext) ? member(sizes, slot, F_match_ext)
+						      : slot->address + size_of(sizes, S_match);
+}
+
+static bool match_size(const struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
+		       uint64_t *ret)
+{
+	const uint64_t ext = match_table(sizes, slot);
+
+	if (ext == 0)
+		return true;
+	/* onig_region_memsize: an OnigPosition (8 bytes) for the beginning and the end of each group. */
+	*ret = size_of(sizes, S_registers) + access_member(access, ext, F_match_ext_allocated) * 16 +
+	       access_member(access, ext, F_match_ext_offsets) * size_of(sizes, S_match_offset);
+	if (layout_has(sizes->layout, F_match_ext))
+		*ret += size_of(sizes, S_match_ext);
+	return !access->failed;
+}
+
+static bool file_size(const struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
+		      uint64_t *ret)
+{
+	const uint64_t io = member(sizes, slot, F_file_fptr);
+
+	if (io == 0)
+		return true;
+	*ret = size_of(sizes, S_io) + access_member(access, io, F_io_rbuf_capa) +
+	       access_member(access, io, F_io_wbuf_capa) + access_member(access, io, F_io_cbuf_capa);
+	/* The size of a converter is not known. */
+	return access_member(access, io, F_io_readconv) == 0 && access_member(access, io, F_io_writeconv) == 0 &&
+	       !access->failed;
+}
+
+static bool imemo_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
+{
+	const uint64_t type = value_imemo_type(sizes->layout, flags);
+
+	if (is(sizes, type, E_imemo_iseq) || is(sizes, type, E_imemo_ast) || is(sizes, type, E_imemo_fields))
+		return false;
+	if (is(sizes, type, E_imemo_ment))
+		*ret = METHOD_ENTRY_BYTES;
+	else if (is(sizes, type, E_imemo_env))
+		*ret = 8 * member(sizes, slot, F_env_size);
+	else if (is(sizes, type, E_imemo_tmpbuf) || is(sizes, type, E_imemo_alloc))
+		*ret = 8 * member(sizes, slot, F_tmpbuf_cnt);
+	return true;
+}
+
+/* How the size of an object with these flags is computed. */
+static enum object_size_kind kind_of(const struct object_sizes *sizes, uint64_t flags)
+{
+	const uint64_t type = flags & (uint64_t)sizes->layout->enumerators[E_RUBY_T_MASK].value;
+
+	return sizes->kinds[type % OBJECT_TYPES];
+}
+
+uint64_t object_size_wants(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t *length)
+{
+	const uint64_t flags = flags_of(sizes, slot);
+
+	switch (kind_of(sizes, flags)) {
+	case SIZE_HASH:
+		*length = size_of(sizes, S_st);
+		return hash_table(sizes, slot, flags);
+	case SIZE_REGEXP:
+		*length = size_of(sizes, S_pattern);
+		return member(sizes, slot, F_regexp_ptr);
+	case SIZE_MATCH:
+		*length = size_of(sizes, S_match_ext);
+		return match_table(sizes, slot);
+	case SIZE_FILE:
+		*length = size_of(sizes, S_io);
+		return member(sizes, slot, F_file_fptr);
+	default:
+		return 0;
+	}
+}
+
+/* The bytes that an object owns because of its type. */
+static bool size_by_type(struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
+			 uint64_t flags, uint64_t *ret)
+{
+	switch (kind_of(sizes, flags)) {
+	case SIZE_NOTHING:
+		return true;
+	case SIZE_UNKNOWN:
+		return false;
+	case SIZE_STRING:
+		return string_size(sizes, slot, flags, ret);
+	case SIZE_ARRAY:
+		return array_size(sizes, slot, flags, ret);
+	case SIZE_OBJECT:
+		return ivars_size(sizes, access, slot, flags, ret);
+	case SIZE_IMEMO:
+		return imemo_size(sizes, slot, flags, ret);
+	case SIZE_STRUCT:
+		return struct_size(sizes, slot, flags, ret);
+	case SIZE_BIGNUM:
+		return bignum_size(sizes, slot, flags, ret);
+	case SIZE_CLASS:
+		return class_size(access, slot->address, flags, shape_of(sizes, flags), &sizes->steps, ret);
+	case SIZE_ICLASS:
+		return class_included_size(access, slot->address, flags, &sizes->steps, ret);
+	case SIZE_HASH:
+		return hash_size(sizes, access, slot, flags, ret);
+	case SIZE_REGEXP:
+		return pattern_size(access, member(sizes, slot, F_regexp_ptr), ret);
+	case SIZE_MATCH:
+		return match_size(sizes, access, slot, ret);
+	case SIZE_FILE:
+		return file_size(sizes, access, slot, ret);
+	}
+	return false;
+}
+
+/*
+ * variable.c, rb_generic_ivar_memsize, v2_2_0 to v3_4_9: of an object without room for instance variables; these are in a
+ * gen_ivtbl, or in an st_table if its shape is too complex.
+ */
+static bool generic_ivars_size(struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags,
+			       uint64_t *ret)
+{
+	const struct layout *layout = sizes->layout;
+	const uint64_t *ivars = address_map_find(&sizes->ivars, slot->address);
+	struct access lasting = access_begin(sizes->lasting, layout);
+
+	if (!ivars)
+		return false;
+	if (layout_has(layout, F_generic_ivars_table)) {
+		const uint64_t at = shape_of(sizes, flags);
+		struct object_shape shape;
+
+		if (at == 0 || !read_shape(sizes, at, &shape))
+			return false;
+		if (shape.too_complex) {
+			if (!st_size(&lasting, access_member(&lasting, *ivars, F_generic_ivars_table), ret))
+				return false;
+			*ret += size_of(sizes, S_generic_ivars);
+			return true;
+		}
+	}
+	*ret =
+	    layout->members[F_generic_ivars_ivptr].offset + 8 * access_member(&lasting, *ivars, F_generic_ivars_numiv);
+	return !lasting.failed;
+}
+
+bool object_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot, uint64_t *owned)
+{
+	struct access try = *access;
+	const uint64_t flags = flags_of(sizes, slot);
+	bool exact;
+
+	*owned = 0;
+	exact = size_by_type(sizes, &try, slot, flags, owned);
+	if (try.failed || *owned > OWNED_MAX) {
+		*owned = 0;
+		exact = false;
+	}
+	if (has_flag(sizes, flags, E_RUBY_FL_EXIVAR)) {
+		uint64_t size = 0;
+
+		exact &= generic_ivars_size(sizes, slot, flags, &size) && size <= OWNED_MAX;
+		*owned += size <= OWNED_MAX ? size : 0;
+	}
+	return exact;
+}
+
+/* The tables of objects without room for instance variables, while they are read. */
+struct reading {
+	struct object_sizes *sizes;
+	bool no_memory;
+};
+
+static bool add_ivars(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	struct reading *reading = context;
+
+	(void)access;
+	reading->no_memory = !address_map_add(&reading->sizes->ivars, key, record);
+	return !reading->no_memory;
+}
+
+static void read_kinds(struct object_sizes *sizes)
+{
+	static const struct {
+		enum layout_enumerator_id type;
+		enum object_size_kind kind;
+	} kinds[] = {
+	    {E_RUBY_T_DATA, SIZE_UNKNOWN},  {E_RUBY_T_STRING, SIZE_STRING}, {E_RUBY_T_ARRAY, SIZE_ARRAY},
+	    {E_RUBY_T_OBJECT, SIZE_OBJECT}, {E_RUBY_T_IMEMO, SIZE_IMEMO},   {E_RUBY_T_STRUCT, SIZE_STRUCT},
+	    {E_RUBY_T_BIGNUM, SIZE_BIGNUM}, {E_RUBY_T_CLASS, SIZE_CLASS},   {E_RUBY_T_MODULE, SIZE_CLASS},
+	    {E_RUBY_T_ICLASS, SIZE_ICLASS}, {E_RUBY_T_HASH, SIZE_HASH},	    {E_RUBY_T_REGEXP, SIZE_REGEXP},
+	    {E_RUBY_T_MATCH, SIZE_MATCH},   {E_RUBY_T_FILE, SIZE_FILE},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const struct layout_number *type = &sizes->layout->enumerators[kinds[i].type];
+
+		if (type->present)
+			sizes->kinds[(uint64_t)type->value % OBJECT_TYPES] = (uint8_t)kinds[i].kind;
+	}
+}
+
+bool object_sizes_read(const struct ruby *ruby, struct object_sizes *ret)
+{
+	const struct layout *layout = ruby->layout;
+	struct access access = ruby_access(ruby);
+	struct reading reading = {.sizes = ret};
+
+	*ret = (struct object_sizes){.layout = layout, .lasting = ruby->memory};
+	read_kinds(ret);
+	if (layout_has(layout, F_vm_shape_list)) {
+		ret->shapes = access_member(&access, ruby->vm, F_vm_shape_list);
+	} else if (ruby->shape_tree != 0 && layout_has(layout, F_shape_tree_list)) {
+		ret->shapes = access_member(&access, access_word(&access, ruby->shape_tree), F_shape_tree_list);
+	}
+	if (access.failed)
+		ret->shapes = 0;
+	access = ruby_access(ruby);
+	if (ruby->generic_ivars != 0 && layout_has(layout, F_generic_ivars_numiv)) {
+		const uint64_t table = access_word(&access, ruby->generic_ivars);
+
+		if (table != 0)
+			st_each(&access, table, IVARS_MAX, add_ivars, &reading);
+		address_map_sort(&ret->ivars);
+	}
+	return !reading.no_memory;
+}
+
+void object_sizes_clear(struct object_sizes *sizes)
+{
+	address_map_clear(&sizes->ivars);
+}

@@ -1,0 +1,103 @@
+/*
+ * The memory that an object owns outside its slot, for example the bytes of a long String. rbdump computes the same
+ * number as Ruby's own ObjectSpace.memsize_of, minus the size of the slot. Ruby's older numbers differ in details: up to
+ * 2.4, Ruby counts nothing for internal objects, and takes the number of sharers for the length of a shared Array; 1.9.3
+ * counts no terminator of a String, 2.0 one byte for each; 1.9.3 counts no groups of a MatchData.
+ *
+ * Memory that belongs to several objects is counted only for the object that frees it. For example, a String that
+ * shares the bytes of another String owns nothing.
+ *
+ * Based on Ruby's sources, 1.9.3 to 3.4.9: gc.c (obj_memsize_of), up to 2.0 ext/objspace/objspace.c (memsize_of);
+ * string.c (rb_str_memsize), array.c (rb_ary_memsize), st.c (st_memsize), regcomp.c (onig_memsize), io.c
+ * (rb_io_memsize), variable.c (rb_generic_ivar_memsize), imemo.c (rb_imemo_memsize).
+ */
+#ifndef RBDUMP_OBJECT_SIZE_H
+#define RBDUMP_OBJECT_SIZE_H
+
+#include "base/addresses.h"
+#include "ruby/ruby.h"
+
+/* How the size of an object is computed: it depends on its type. */
+enum object_size_kind {
+	SIZE_NOTHING, /* the object owns nothing */
+	SIZE_UNKNOWN, /* only the C code that made the object knows */
+	SIZE_STRING,
+	SIZE_ARRAY,
+	SIZE_OBJECT,
+	SIZE_IMEMO,
+	SIZE_STRUCT,
+	SIZE_BIGNUM,
+	SIZE_CLASS,
+	SIZE_ICLASS,
+	/* These depend on a struct outside the slot: object_size_wants(). */
+	SIZE_HASH,
+	SIZE_REGEXP,
+	SIZE_MATCH,
+	SIZE_FILE,
+};
+
+/* More than there are types: RUBY_T_MASK has five bits (value_type.h, v1_9_3_0 to v4_0_5 and head). */
+#define OBJECT_TYPES 64u
+
+/* A shape that was looked at: objects of few shapes are often beside each other. */
+struct object_shape {
+	uint64_t address; /* of the rb_shape; 0: none */
+	bool too_complex; /* objects of this shape have their instance variables in an st_table */
+	uint64_t capacity;
+};
+
+#define OBJECT_SHAPES 256u
+
+/* What is needed for the sizes of all objects of one Ruby. */
+struct object_sizes {
+	const struct layout *layout;
+	uint8_t kinds[OBJECT_TYPES];		  /* enum object_size_kind, by RUBY_T_ type */
+	struct memory *lasting;			  /* for what does not change: the shapes */
+	uint64_t shapes;			  /* the address of the list of shapes; 0 if it is not known */
+	struct object_shape cache[OBJECT_SHAPES]; /* by address */
+	/* The gen_ivtbl with the instance variables of each object that has no room for them, by its address. */
+	struct address_map ivars;
+	/* How many entries of tables may still be looked at. The caller sets it, for example for each page of the heap. */
+	uint64_t steps;
+};
+
+/* A good number of steps for the objects of one page of the heap. */
+#define OBJECT_SIZE_STEPS 65536u
+
+/*
+ * Reads what is needed. Returns false if there is not enough memory. The caller frees `ret` with object_sizes_clear(). The
+ * caller keeps ruby->memory until then.
+ */
+bool object_sizes_read(const struct ruby *ruby, struct object_sizes *ret);
+void object_sizes_clear(struct object_sizes *sizes);
+
+/* An object, as it was copied from its slot. */
+struct object_slot {
+	uint64_t address;
+	const uint8_t *bytes;
+	uint64_t size; /* of the slot; at least 16 */
+};
+
+/*
+ * Some sizes depend on a struct outside the slot. Returns the address of that struct, and its length in bytes. Returns 0
+ * if no struct is needed. The caller can copy many such structs at once, before it calls object_size().
+ */
+uint64_t object_size_wants(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t *length);
+
+/* Whether object_size_wants() can return another address than 0 for an object of a RUBY_T_ type. */
+static inline bool object_size_may_want(const struct object_sizes *sizes, uint64_t type)
+{
+	return sizes->kinds[type % OBJECT_TYPES] >= SIZE_HASH;
+}
+
+/*
+ * Computes how many bytes an object owns outside its slot.
+ *   access  for the structs outside the slot
+ *   owned   receives the number of bytes. If the number is not known exactly, receives what is known of it
+ * Returns whether the number is exact. It is not exact for a T_DATA, whose memory is known only to the C code that made it;
+ * for code (imemo_iseq) and for classes up to 2.3 and since 4.0, which are not computed; if the layout lacks a member, or
+ * if a struct cannot be read or cannot be right.
+ */
+bool object_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot, uint64_t *owned);
+
+#endif

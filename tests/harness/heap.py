@@ -1,0 +1,83 @@
+"""Ruby's heap: what a program says of its own objects, and what rbdump says of them."""
+
+import collections
+import json
+import pathlib
+import struct
+import subprocess
+
+from harness.dump import run
+
+HERE = pathlib.Path(__file__).parent.parent / "targets/heap"
+ROW = struct.Struct("<5Q")
+TYPES = (
+    "NONE OBJECT CLASS MODULE FLOAT STRING REGEXP ARRAY HASH STRUCT BIGNUM FILE DATA MATCH COMPLEX RATIONAL "
+    "x NIL TRUE FALSE SYMBOL FIXNUM UNDEF x x x IMEMO NODE ICLASS ZOMBIE MOVED x"
+).split()
+
+# One object as Ruby tells it. `klass` is the name of its class; None if it is internal, or its class has no name.
+Truth = collections.namedtuple("Truth", "address type klass anonymous slot_size size")
+
+
+def build(folder):
+    """The extension that tells all objects."""
+    path = folder / "truth.so"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-w", "-o", path, HERE / "truth.c"], check=True, timeout=60)
+    return path
+
+
+def sections(elf):
+    """The names of an ELF file's sections."""
+    done = subprocess.run(["readelf", "-SW", elf], check=True, capture_output=True, text=True, timeout=60)
+    return done.stdout.split()
+
+
+class Objects:
+    """A program with objects of every type, which has told all of them and does nothing more."""
+
+    def __init__(self, ruby, extension, script="objects.rb", flags=()):
+        self.process = subprocess.Popen(
+            [ruby.path, *flags, "--disable-gems", HERE / script, extension],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.pid = self.process.pid
+        self.stripped = ".symtab" not in sections(ruby.elf)
+
+    def __enter__(self):
+        try:
+            self._read()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _read(self):
+        out = self.process.stdout
+        first = out.readline()
+        assert first, self.process.stderr.read().decode()
+        names = {}
+        for _ in range(int(first)):
+            address, name = out.readline().decode().rstrip("\n").split(" ", 1)
+            names[int(address)] = name or None
+        count = int(out.readline())
+        data = out.read(count * ROW.size)
+        self.slots = count
+        self.objects = []
+        for address, flags, klass, slot_size, size in ROW.iter_unpack(data):
+            if flags & 31:
+                self.objects.append(
+                    Truth(address, f"T_{TYPES[flags & 31]}", names.get(klass), klass and klass not in names, slot_size, size)
+                )
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait(60)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+def heap(rbdump, *arguments, status=0):
+    """`rbdump heap --json`, parsed."""
+    done = run(rbdump, "heap", "--json", *arguments)
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout)

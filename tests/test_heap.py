@@ -1,0 +1,197 @@
+"""rbdump heap: counts and sizes of objects, against what Ruby says of each of its objects."""
+
+import collections
+import contextlib
+import json
+import re
+import subprocess
+
+import pytest
+from harness.core import gcore_of
+from harness.dump import run
+from harness.heap import HERE, Objects, build, heap
+
+FAILED, NO_RUBY, USAGE = 2, 3, 64
+
+# Types whose sizes only the C code that made them knows; and those that rbdump does not compute yet.
+UNKNOWN = {"T_DATA", "T_IMEMO"}
+UNKNOWN_IF_STRIPPED = {("String", "T_STRING"), ("Array", "T_ARRAY")}
+
+
+@contextlib.contextmanager
+def ready(ruby, script):
+    """A program that says when it is ready, and is killed afterwards."""
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", HERE / script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as program:
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            yield program
+        finally:
+            program.kill()
+
+
+@pytest.fixture(scope="module")
+def extension(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("extension"))
+
+
+def check(answer, truth):
+    """That each number is what Ruby says."""
+    assert answer["complete"] and answer["doubts"] == []
+    assert answer["slots"] == truth.slots
+    assert answer["objects"] + answer["dead"] == len(truth.objects)
+    assert answer["free"] == truth.slots - len(truth.objects)
+    mine, rubys = collections.Counter(), collections.Counter(one.type for one in truth.objects)
+    for row in answer["classes"]:
+        mine[row["type"]] += row["objects"] + row["dead"]
+    assert {kind: count for kind, count in mine.items() if count} == rubys
+    check_classes(answer, truth)
+    check_sizes(answer, truth)
+
+
+def check_classes(answer, truth):
+    named = collections.Counter((one.klass, one.type) for one in truth.objects if one.klass)
+    mine = collections.Counter()
+    for row in answer["classes"]:
+        mine[(row["class"], row["type"])] += row["objects"] + row["dead"]
+    # The program sees the names of classes that were there before it told them.
+    assert len(named) > 30
+    assert {key: mine[key] for key in named} == dict(named)
+
+
+def check_sizes(answer, truth):
+    sizes = collections.Counter()
+    for one in truth.objects:
+        if one.klass and one.type not in UNKNOWN:
+            sizes[(one.klass, one.type)] += one.size
+    mine, unknown = collections.Counter(), collections.Counter()
+    for row in answer["classes"]:
+        mine[(row["class"], row["type"])] += row["slot_bytes"] + row["owned_bytes"]
+        unknown[(row["class"], row["type"])] += row["owned_unknown"]
+    known = {key: size for key, size in sizes.items() if not unknown[key]}
+    assert {key: mine[key] for key in known} == known
+    assert all(mine[key] <= sizes[key] for key in sizes)
+    # A stripped Ruby does not tell where the instance variables of Strings and Arrays are, nor, since 3.3, the shapes.
+    assert {key for key in sizes if unknown[key]} <= (UNKNOWN_IF_STRIPPED if truth.stripped else set())
+    assert len(known) > 20
+
+
+def test_stopped(ruby, rbdump, extension):
+    with Objects(ruby, extension) as truth:
+        answer = heap(rbdump, "--stop", truth.pid)
+    assert answer["mode"] == "stopped" and 0 < answer["pause_ms"] < 4000
+    check(answer, truth)
+
+
+def test_unpaused(ruby, rbdump, extension):
+    """A program that does nothing: there is one number, not a range."""
+    with Objects(ruby, extension) as truth:
+        answer = heap(rbdump, truth.pid)
+    assert answer["mode"] == "unpaused" and answer["pause_ms"] is None
+    assert all(row["low"] == row["objects"] == row["high"] for row in answer["classes"])
+    check(answer, truth)
+
+
+@pytest.mark.three_rubies
+def test_core(ruby, rbdump, extension, tmp_path):
+    with Objects(ruby, extension) as truth, gcore_of(truth.pid, tmp_path) as core:
+        answer = heap(rbdump, "--core", core)
+    assert answer["mode"] == "core" and answer["core"] == str(core)
+    check(answer, truth)
+
+
+@pytest.mark.outer_rubies
+def test_ranges(ruby, rbdump, request):
+    """While a program makes objects as fast as it can, those that it keeps are within the range of each look."""
+    looks = 100 if request.config.getoption("--soak") else 15
+    certain = 0
+    with ready(ruby, "churn.rb") as program:
+        for _ in range(looks):
+            answer = heap(rbdump, program.pid)
+            rows = {row["class"]: row for row in answer["classes"] if row["type"] == "T_OBJECT"}
+            assert rows["Keeps"]["low"] <= 5_000 <= rows["Keeps"]["high"]
+            assert rows["AlsoKeeps"]["low"] <= 2_000 <= rows["AlsoKeeps"]["high"]
+            # There are always so many; others of them may not have been freed yet.
+            assert rows["Changes"]["high"] >= 3_000
+            if not answer["doubts"]:
+                certain += 1
+                assert rows["Keeps"]["low"] == 5_000 and rows["Keeps"]["high"] == 5_000
+    assert certain > 0
+
+
+@pytest.mark.outer_rubies
+def test_dead(ruby, rbdump):
+    """What a collection has not marked is dead, also if its slot was not swept yet."""
+    with ready(ruby, "dead.rb") as program:
+        for answer in (heap(rbdump, program.pid), heap(rbdump, "--stop", program.pid)):
+            rows = {row["class"]: row for row in answer["classes"] if row["type"] == "T_OBJECT"}
+            assert answer["doubts"] == []
+            assert rows["Kept"]["objects"] == 1_000 and rows["Kept"]["dead"] == 0
+            assert rows["Dropped"]["objects"] <= 1 and rows["Dropped"]["dead"] > 10_000
+            assert answer["dead"] == sum(row["dead"] for row in answer["classes"])
+
+
+@pytest.mark.any_ruby
+def test_too_many_classes(ruby, rbdump):
+    with ready(ruby, "singletons.rb") as program:
+        answer = heap(rbdump, "--stop", program.pid)
+        text = run(rbdump, "heap", program.pid)
+    assert answer["doubts"] == ["too-many-classes"]
+    assert "There are too many classes" in text.stdout
+    rows = {row["class"]: row["objects"] for row in answer["classes"]}
+    assert rows["Single"] < 70_000 and rows["(others)"] > 0
+
+
+@pytest.mark.any_ruby
+def test_text(ruby, rbdump, extension):
+    with Objects(ruby, extension) as truth:
+        few = run(rbdump, "heap", truth.pid, "-n", 3)
+        whole = run(rbdump, "heap", truth.pid, "--all")
+    assert few.returncode == whole.returncode == 0
+    assert f"process {truth.pid}, ruby " in few.stdout and "heap: read while it ran" in few.stdout
+    assert re.search(r"^ +\d[\d,]* .* \d+ more \(--all shows them\)$", few.stdout, re.M)
+    assert re.search(r"^ +200 +\S+ \S+ +\S+ \S+ +\d+\.\d  Pair \(T_STRUCT\)$", whole.stdout, re.M)
+    assert "more (" not in whole.stdout
+
+
+@pytest.mark.outer_rubies
+def test_diff(ruby, rbdump, tmp_path):
+    """What has grown comes first, and what has gone has a row, too."""
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", HERE / "leak.rb"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as program:
+        assert program.stdout.readline() == b"ready\n"
+        before.write_text(run(rbdump, "heap", "--json", "--stop", program.pid).stdout)
+        program.stdin.write(b"\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == b"done\n"
+        text = run(rbdump, "heap", "--diff", before, program.pid, "-n", 2)
+        answer = heap(rbdump, "--stop", "--diff", before, program.pid)
+        after.write_text(json.dumps(answer))
+        same = heap(rbdump, "--stop", "--diff", after, program.pid)
+        wrong = run(rbdump, "heap", "--diff", HERE / "leak.rb", program.pid)
+        program.stdin.close()
+    rows = {(row["class"], row["type"]): row for row in answer["classes"]}
+    sessions, jobs = rows[("Session", "T_OBJECT")], rows[("Job", "T_OBJECT")]
+    assert (sessions["before"]["objects"], sessions["objects"]) == (0, 10_000)
+    assert jobs["before"]["objects"] == 3_000 and jobs["objects"] <= 1
+    grown = [row["slot_bytes"] + row["owned_bytes"] - row["before"]["slot_bytes"] - row["before"]["owned_bytes"] for row in answer["classes"]]
+    assert grown == sorted(grown, reverse=True)
+    assert {"Session", "Hash"} <= {row["class"] for row in answer["classes"][:4]}
+    assert re.search(r"^ +10,000 +\+10,000 +\S+ KiB +\+\S+ KiB  Session \(T_OBJECT\)$", text.stdout, re.M)
+    assert all(row["before"]["objects"] == row["objects"] for row in same["classes"])
+    assert wrong.returncode == FAILED and "was not written by `rbdump heap --json`" in wrong.stderr
+
+
+@pytest.mark.any_ruby
+def test_refusals(ruby, rbdump, extension):
+    with Objects(ruby, extension) as truth:
+        short = run(rbdump, "heap", "--stop", "--max-pause", 1, truth.pid)
+    assert (short.returncode, short.stdout) == (FAILED, "")
+    assert re.search(r"would be stopped for about \d+ ms, which is more than 1 ms; give --max-pause", short.stderr)
+    for arguments in ((), ("-p", 1, "--core", "x"), ("--core", "x", "--stop"), (1, "--max-pause", 5), (1, "-n", 0), (1, 2), (1, "--json", "-n", 2)):
+        wrong = run(rbdump, "heap", *arguments)
+        assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
+        assert "see rbdump help heap" in wrong.stderr

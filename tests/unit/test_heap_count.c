@@ -1,0 +1,317 @@
+/*
+ * Counting the objects of a synthetic heap, once and twice, and of heaps that no Ruby has: these must be bounded, and must
+ * be marked as incomplete.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "heap/heap_count.h"
+#include "synthetic.h"
+
+/* A slot has room for each synthetic object; a page has so many slots. */
+enum { SLOT = 160, SLOTS = 100, PAGES = 3 };
+
+/* More than what is bounded takes, sanitized and on a busy machine. */
+#define MUCH_NS 5000000000L
+
+static struct {
+	struct synthetic *s;
+	uint64_t list, pages[PAGES], start[PAGES];
+	bool changes; /* the heap changes after the last page of it was read for the first time */
+	struct heap_count count;
+} scene;
+
+static int set_up(void **state)
+{
+	uint64_t objspace;
+
+	if (synthetic_set_up(state) != 0)
+		return -1;
+	scene.s = *state;
+	scene.changes = false;
+	scene.s->ruby.vm = synthetic_struct(scene.s, S_vm);
+	objspace = synthetic_struct(scene.s, S_objspace);
+	scene.list = synthetic_allocate(scene.s, PAGES * 8);
+	synthetic_set(scene.s, scene.s->ruby.vm, F_vm_objspace, objspace);
+	synthetic_set(scene.s, objspace, F_objspace_pages, scene.list);
+	synthetic_set(scene.s, objspace, F_objspace_nr_pages, PAGES);
+	for (size_t i = 0; i < PAGES; i++) {
+		scene.pages[i] = synthetic_struct(scene.s, S_heap_page);
+		scene.start[i] = synthetic_allocate(scene.s, SLOTS * SLOT);
+		for (uint64_t slot = 0; slot < SLOTS; slot++)
+			synthetic_set(scene.s, scene.start[i] + slot * SLOT, F_basic_flags, 0);
+		synthetic_put_word(scene.s, scene.list + i * 8, scene.pages[i]);
+		synthetic_set(scene.s, scene.pages[i], F_heap_page_start, scene.start[i]);
+		synthetic_set(scene.s, scene.pages[i], F_heap_page_total_slots, SLOTS);
+		synthetic_set(scene.s, scene.pages[i], F_heap_page_slot_size, SLOT);
+	}
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	heap_count_clear(&scene.count);
+	return synthetic_tear_down(state);
+}
+
+/* Puts an object into a slot. */
+static void put(size_t page, uint64_t slot, enum layout_enumerator_id type, uint64_t klass)
+{
+	const uint64_t at = scene.start[page] + slot * SLOT;
+
+	synthetic_set(scene.s, at, F_basic_flags, synthetic_enum(scene.s, type));
+	synthetic_set(scene.s, at, F_basic_klass, klass);
+}
+
+/* What happens between both readings of test_twice. */
+static void change(void)
+{
+	for (uint64_t i = 0; i < 5; i++)
+		put(0, i, E_RUBY_T_COMPLEX, 0x1000);
+	for (uint64_t i = 30; i < 42; i++)
+		put(1, i, E_RUBY_T_FLOAT, 0x1000);
+}
+
+/* What is read of the target. */
+static void read_pages(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
+{
+	const struct synthetic *s = context;
+
+	bool last = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t at = pages[i] - SYNTHETIC_BASE;
+
+		ok[i] = at < SYNTHETIC_SIZE && s->mapped[at / MEMORY_PAGE];
+		if (ok[i])
+			memcpy(buffer + i * MEMORY_PAGE, s->bytes + at, MEMORY_PAGE);
+		/* Many at a time: these are the slots. */
+		last |= count > PAGES && pages[i] == (scene.start[PAGES - 1] & ~(MEMORY_PAGE - 1));
+	}
+	if (last && scene.changes) {
+		scene.changes = false;
+		change();
+	}
+}
+
+static void begin(void)
+{
+	assert_true(heap_count_begin(&scene.s->ruby, read_pages, scene.s, false, &scene.count));
+}
+
+/* The group of a type and a class; NULL if there is none. */
+static const struct census_group *group_of(enum layout_enumerator_id type, uint64_t klass)
+{
+	for (size_t i = CENSUS_OTHERS; i < census_end(scene.count.census); i++) {
+		const struct census_group *group = census_group(scene.count.census, (uint16_t)i);
+
+		if (group->kind.type == synthetic_enum(scene.s, type) && group->kind.klass == klass)
+			return group;
+	}
+	return NULL;
+}
+
+static void test_once(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 40; i++)
+		put(i % PAGES, i, E_RUBY_T_FLOAT, 0x1000);
+	put(0, 50, E_RUBY_T_COMPLEX, 0x1000);
+	put(0, 51, E_RUBY_T_COMPLEX, 0x2000);
+	put(1, 50, E_RUBY_T_DATA, 0x2000);
+	begin();
+	heap_count_once(&scene.count);
+	assert_false(scene.count.incomplete);
+	assert_int_equal(scene.count.totals.pages, PAGES);
+	assert_int_equal(scene.count.totals.slots, PAGES * SLOTS);
+	assert_int_equal(scene.count.totals.free, PAGES * SLOTS - 43);
+	assert_int_equal(scene.count.totals.objects, 43);
+	assert_int_equal(group_of(E_RUBY_T_FLOAT, 0x1000)->objects, 40);
+	assert_int_equal(group_of(E_RUBY_T_FLOAT, 0x1000)->slot_bytes, 40 * SLOT);
+	assert_int_equal(group_of(E_RUBY_T_FLOAT, 0x1000)->inexact, 0);
+	assert_int_equal(group_of(E_RUBY_T_COMPLEX, 0x1000)->objects, 1);
+	assert_int_equal(group_of(E_RUBY_T_COMPLEX, 0x2000)->objects, 1);
+	assert_int_equal(group_of(E_RUBY_T_DATA, 0x2000)->inexact, 1);
+}
+
+/* What a slot had at one of both readings only is possible; what it had at both is certain. */
+static void test_twice(void **state)
+{
+	uint64_t low, high;
+
+	(void)state;
+	for (uint64_t i = 0; i < 30; i++)
+		put(0, i, E_RUBY_T_FLOAT, 0x1000);
+	begin();
+	scene.changes = true;
+	heap_count_twice(&scene.count);
+	heap_count_range(&scene.count, group_of(E_RUBY_T_FLOAT, 0x1000), false, true, &low, &high);
+	assert_int_equal(low, 25);
+	assert_int_equal(high, 42);
+	heap_count_range(&scene.count, group_of(E_RUBY_T_COMPLEX, 0x1000), false, true, &low, &high);
+	assert_int_equal(low, 0);
+	assert_int_equal(high, 5);
+	/* If a collection has begun in between, only old objects are certain, and not even these if old ones are freed. */
+	heap_count_range(&scene.count, group_of(E_RUBY_T_FLOAT, 0x1000), true, true, &low, &high);
+	assert_int_equal(low, 0);
+	assert_int_equal(high, 42);
+}
+
+/* An object that is not marked, in a page that is not swept, is dead. */
+static void test_dead(void **state)
+{
+	size_t dead = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++)
+		put(0, i, E_RUBY_T_FLOAT, 0x1000);
+	synthetic_set(scene.s, scene.pages[0], F_heap_page_before_sweep, 1);
+	for (size_t i = 0; i < 64; i++) {
+		const uint8_t none = 0;
+
+		synthetic_put(scene.s, scene.pages[0] + scene.s->layout->members[F_heap_page_mark_bits].offset + i,
+			      &none, 1);
+	}
+	begin();
+	heap_count_once(&scene.count);
+	for (size_t i = CENSUS_OTHERS; i < census_end(scene.count.census); i++)
+		if (census_group(scene.count.census, (uint16_t)i)->kind.dead)
+			dead += census_group(scene.count.census, (uint16_t)i)->objects;
+	assert_int_equal(dead, 10);
+	assert_int_equal(scene.count.totals.dead, 10);
+	assert_int_equal(scene.count.totals.objects, 0);
+}
+
+/* Each object has a class of its own. */
+static void test_too_many_groups(void **state)
+{
+	struct census *census = census_create();
+	struct census_kind kind = {.type = 1};
+
+	(void)state;
+	assert_non_null(census);
+	for (uint64_t i = 1; i < 2 * CENSUS_GROUPS; i++) {
+		kind.klass = i * 8;
+		const uint16_t number = census_find(census, &kind);
+
+		assert_true(i >= CENSUS_GROUPS ? number == CENSUS_OTHERS : number != CENSUS_FREE);
+	}
+	assert_int_equal(census_end(census), CENSUS_GROUPS + 1);
+	kind.klass = 8;
+	assert_int_not_equal(census_find(census, &kind), CENSUS_OTHERS);
+	census_destroy(census);
+}
+
+static void count_damaged(size_t pages)
+{
+	struct timespec began;
+
+	begin();
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	heap_count_once(&scene.count);
+	assert_true(elapsed_ns(&began) < MUCH_NS);
+	assert_true(scene.count.incomplete);
+	assert_int_equal(scene.count.totals.pages, pages);
+}
+
+static void test_slot_size(void **state)
+{
+	static const uint64_t sizes[] = {0, 1, 12, 8, 0xffff, 4104};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		synthetic_set(scene.s, scene.pages[1], F_heap_page_slot_size, sizes[i]);
+		count_damaged(PAGES - 1);
+		heap_count_clear(&scene.count);
+	}
+}
+
+static void test_too_many_slots(void **state)
+{
+	(void)state;
+	synthetic_set(scene.s, scene.pages[1], F_heap_page_total_slots, 0xffff);
+	count_damaged(PAGES - 1);
+}
+
+static void test_start_nowhere(void **state)
+{
+	(void)state;
+	synthetic_set(scene.s, scene.pages[2], F_heap_page_start, UINT64_MAX - 7);
+	count_damaged(PAGES - 1);
+}
+
+static void test_pages_overlap(void **state)
+{
+	(void)state;
+	synthetic_set(scene.s, scene.pages[1], F_heap_page_start, scene.start[0] + SLOT);
+	count_damaged(PAGES - 1);
+}
+
+/* The same page again and again. */
+static void test_one_page_for_ever(void **state)
+{
+	uint64_t objspace, list = synthetic_allocate(scene.s, 1 << 20);
+
+	(void)state;
+	for (uint64_t i = 0; i < (1 << 20) / 8; i++)
+		synthetic_put_word(scene.s, list + i * 8, scene.pages[0]);
+	memcpy(&objspace,
+	       scene.s->bytes + (scene.s->ruby.vm - SYNTHETIC_BASE) + scene.s->layout->members[F_vm_objspace].offset,
+	       8);
+	synthetic_set(scene.s, objspace, F_objspace_pages, list);
+	synthetic_set(scene.s, objspace, F_objspace_nr_pages, (1 << 20) / 8);
+	count_damaged(1);
+}
+
+static void test_page_not_mapped(void **state)
+{
+	(void)state;
+	synthetic_unmap(scene.s, scene.start[2] + SLOTS * SLOT / 2);
+	begin();
+	heap_count_once(&scene.count);
+	assert_true(scene.count.incomplete);
+	assert_true(scene.count.totals.unread >= 1);
+}
+
+static void test_list_nowhere(void **state)
+{
+	uint64_t objspace;
+
+	(void)state;
+	memcpy(&objspace,
+	       scene.s->bytes + (scene.s->ruby.vm - SYNTHETIC_BASE) + scene.s->layout->members[F_vm_objspace].offset,
+	       8);
+	synthetic_set(scene.s, objspace, F_objspace_pages, NOWHERE);
+	synthetic_set(scene.s, objspace, F_objspace_nr_pages, UINT64_MAX);
+	begin();
+	heap_count_twice(&scene.count);
+	assert_true(scene.count.incomplete);
+	assert_int_equal(scene.count.totals.pages, 0);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_once),
+	    TEST(test_twice),
+	    TEST(test_dead),
+	    TEST(test_too_many_groups),
+	    TEST(test_slot_size),
+	    TEST(test_too_many_slots),
+	    TEST(test_start_nowhere),
+	    TEST(test_pages_overlap),
+	    TEST(test_one_page_for_ever),
+	    TEST(test_page_not_mapped),
+	    TEST(test_list_nowhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
