@@ -22,7 +22,7 @@
 #define LOOKS_NS	UINT64_C(5000000000)
 #define HOPELESS_NS	UINT64_C(1000000000)
 #define COLLECTIONS_MAX 4
-/* How many looks are made at most if each of them misses part of the heap. */
+/* How many readings or looks are made at most if each of them misses part of the heap. */
 #define INCOMPLETE_MAX 4
 
 /* The longest that one reading takes: a heap of some hundred gigabytes. */
@@ -124,12 +124,14 @@ static struct error *look_unpaused(struct look_at_heap *look)
 {
 	const struct target *target = look->session->target;
 	const uint64_t began = monotonic_ns();
-	bool sized;
+	bool sized = false;
 	uint64_t begun;
 
 	look->count.deadline_ns = began + READING_NS;
-	heap_count_sizes(&look->count);
-	sized = !look->count.incomplete;
+	for (int tries = 0; !sized && tries < INCOMPLETE_MAX; tries++) {
+		heap_count_sizes(&look->count);
+		sized = !look->count.incomplete;
+	}
 	do {
 		look->result->looks++;
 		if (look->count.no_memory || !look_once(look, &begun))

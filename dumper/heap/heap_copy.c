@@ -16,10 +16,14 @@
 /* The most pages of memory of a batch. */
 #define MEMORY_PAGES (BATCH_BYTES / MEMORY_PAGE + 2 * (size_t)BATCH_PAGES)
 
-/* The pages of memory for the list; they are dropped when there are so many. Those for the marks of a batch. */
-#define LIST_PAGES   8192u
-#define LIST_DROPPED 4096u
-#define MARKS_PAGES  (4 * BATCH_PAGES)
+/*
+ * The pages of memory for the list; for the descriptions of heap pages, which are dropped when there are so many; and for
+ * the marks of a batch.
+ */
+#define LIST_PAGES	     32768u
+#define DESCRIPTIONS_PAGES   8192u
+#define DESCRIPTIONS_DROPPED 4096u
+#define MARKS_PAGES	     (4 * BATCH_PAGES)
 
 /* How often the marks of a batch are read until the collector is not running. */
 #define MARKS_TRIES 200
@@ -39,7 +43,7 @@ struct heap_copy {
 	memory_source *source;
 	void *context;
 	bool runs, blind;
-	struct memory *lists;
+	struct memory *list, *descriptions;
 	struct heap_pages pages;
 	bool has_next;
 	struct heap_page next; /* the page that did not fit into the last batch */
@@ -94,7 +98,8 @@ void heap_copy_destroy(struct heap_copy *copy)
 {
 	if (!copy)
 		return;
-	memory_destroy(copy->lists);
+	memory_destroy(copy->list);
+	memory_destroy(copy->descriptions);
 	free(copy->buffer);
 	free(copy);
 }
@@ -109,11 +114,14 @@ bool heap_copy_tells_dead(const struct heap_copy *copy)
 
 bool heap_copy_begin(struct heap_copy *copy)
 {
-	memory_destroy(copy->lists);
+	memory_destroy(copy->list);
+	memory_destroy(copy->descriptions);
 	copy->has_next = false;
 	copy->blind = !heap_copy_tells_dead(copy);
-	copy->lists = memory_create(copy->source, copy->context, LIST_PAGES);
-	return copy->lists && heap_pages_begin(copy->lists, copy->ruby->layout, copy->ruby->vm, &copy->pages);
+	copy->list = memory_create(copy->source, copy->context, LIST_PAGES);
+	copy->descriptions = memory_create(copy->source, copy->context, DESCRIPTIONS_PAGES);
+	return copy->list && copy->descriptions &&
+	       heap_pages_begin(copy->list, copy->descriptions, copy->ruby->layout, copy->ruby->vm, &copy->pages);
 }
 
 bool heap_copy_was_blind(const struct heap_copy *copy)
@@ -220,18 +228,18 @@ static size_t list_batch(struct heap_copy *copy, size_t *nr_wanted)
 	return count;
 }
 
-/* Drops the list if it has become large. */
-static void drop_list(struct heap_copy *copy)
+/* Drops the descriptions if there are many. */
+static void drop_descriptions(struct heap_copy *copy)
 {
 	struct memory *fresh;
 
-	if (memory_pages(copy->lists) < LIST_DROPPED)
+	if (memory_pages(copy->descriptions) < DESCRIPTIONS_DROPPED)
 		return;
-	fresh = memory_create(copy->source, copy->context, LIST_PAGES);
+	fresh = memory_create(copy->source, copy->context, DESCRIPTIONS_PAGES);
 	if (!fresh)
 		return;
-	memory_destroy(copy->lists);
-	copy->lists = copy->pages.access.memory = fresh;
+	memory_destroy(copy->descriptions);
+	copy->descriptions = copy->pages.descriptions = fresh;
 }
 
 /* Whether a page of a batch was swept since its marks were read. */
@@ -279,7 +287,7 @@ size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret)
 	size_t nr_wanted, count;
 	bool told = false;
 
-	drop_list(copy);
+	drop_descriptions(copy);
 	count = list_batch(copy, &nr_wanted);
 	*ret = copy->batch;
 	if (count == 0)
@@ -299,6 +307,23 @@ size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret)
 	}
 	copy->blind |= !told;
 	return count;
+}
+
+size_t heap_copy_still_listed(const struct heap_copy *copy, const struct addresses *pages)
+{
+	struct memory *memory = memory_create(copy->source, copy->context, LIST_PAGES + DESCRIPTIONS_PAGES);
+	struct heap_pages list;
+	struct heap_page page;
+	size_t listed = 0;
+
+	if (!memory || !heap_pages_begin(memory, memory, copy->ruby->layout, copy->ruby->vm, &list)) {
+		memory_destroy(memory);
+		return pages->count;
+	}
+	while (heap_pages_next(&list, &page))
+		listed += addresses_have(pages, page.address);
+	memory_destroy(memory);
+	return listed;
 }
 
 const uint8_t *heap_copy_again(struct heap_copy *copy, const struct heap_copy_page *page)

@@ -12,6 +12,7 @@
 #ifndef RBDUMP_HEAP_COPY_H
 #define RBDUMP_HEAP_COPY_H
 
+#include "base/addresses.h"
 #include "ruby/heap_pages.h"
 
 /* One page of the heap, with the copy of its slots. */
@@ -50,6 +51,14 @@ bool heap_copy_begin(struct heap_copy *copy);
  *   ret  receives the pages. They are valid until the next call of a function of this header
  */
 size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret);
+
+/*
+ * How many of some pages are in the list of pages now. A page that could not be read, and is no longer in the list, was
+ * freed: Ruby frees only pages without objects.
+ *   pages  their addresses (heap_page.address), sorted
+ * Returns the number of pages in `pages` if the list cannot be read.
+ */
+size_t heap_copy_still_listed(const struct heap_copy *copy, const struct addresses *pages);
 
 /*
  * Whether dead objects cannot be told from live ones in a page that was copied since heap_copy_begin(): the collector

@@ -46,6 +46,7 @@ struct reading {
 	uint64_t type_mask, type_imemo;
 	size_t flags_at, klass_at;
 	bool internal[OBJECT_TYPES];		   /* types whose klass is no class */
+	struct addresses unread;		   /* pages that could not be read */
 	uint16_t numbers[HEAP_PAGE_BYTES_MAX / 8]; /* the group of each slot of the page that is being read */
 };
 
@@ -297,8 +298,7 @@ static void read_page(struct reading *reading, const struct heap_copy_page *page
 	struct heap_count *count = reading->count;
 
 	if (!page->slots || page->at.slot_size < reading->flags_at + 8 || page->at.slot_size < reading->klass_at + 8) {
-		count->totals.unread++;
-		count->incomplete = true;
+		count->no_memory |= !addresses_add(&reading->unread, page->at.address);
 		return;
 	}
 	for (uint64_t i = 0; i < page->at.slots; i++)
@@ -326,7 +326,11 @@ static void read_pages(struct reading *reading)
 				break;
 			read_page(reading, &pages[i]);
 		}
-	count->incomplete |= count->late;
+	addresses_sort(&reading->unread);
+	count->totals.unread = reading->unread.count;
+	if (count->runs && reading->unread.count > 0)
+		count->totals.unread = heap_copy_still_listed(count->copy, &reading->unread);
+	count->incomplete |= count->late || count->totals.unread > 0;
 	count->blind |= heap_copy_was_blind(count->copy);
 }
 
@@ -347,6 +351,7 @@ static void read_heap(struct heap_count *count, const struct purpose *purpose)
 	}
 	if (!count->no_memory)
 		read_pages(&reading);
+	addresses_clear(&reading.unread);
 	if (purpose->sizes) {
 		object_sizes_clear(&reading.sizes);
 		memory_destroy(lasting.memory);

@@ -29,7 +29,8 @@ bool heap_pages_are_known(const struct layout *layout)
 	       (layout_has(layout, F_heap_page_slot_size) || layout->sizes[S_rvalue].present);
 }
 
-bool heap_pages_begin(struct memory *memory, const struct layout *layout, uint64_t vm, struct heap_pages *ret)
+bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const struct layout *layout, uint64_t vm,
+		      struct heap_pages *ret)
 {
 	struct access access = access_begin(memory, layout);
 	const uint64_t objspace = access_member(&access, vm, F_vm_objspace);
@@ -42,7 +43,14 @@ bool heap_pages_begin(struct memory *memory, const struct layout *layout, uint64
 		ret->count = access_member(&access, objspace, F_objspace_nr_pages);
 	}
 	ret->access = access;
-	return !access.failed && ret->count <= PAGES_MAX;
+	ret->descriptions = descriptions;
+	if (access.failed || ret->count > PAGES_MAX)
+		return false;
+	/* Pages are put into the list while the program runs, and then those behind them are moved. */
+	memory_want(memory, ret->list,
+		    ret->list + ret->count * (has_rows(layout) ? access_sizeof(&access, S_heap_row) : 8));
+	memory_fetch(memory);
+	return true;
 }
 
 /* 1.9.3: reads a row of the list. Returns false if its slots do not fill it. */
@@ -68,7 +76,7 @@ static bool can_be(const struct heap_page *page)
 bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret)
 {
 	const struct layout *layout = pages->access.layout;
-	struct access access = pages->access;
+	struct access access = pages->access, described = access_begin(pages->descriptions, layout);
 	bool fills = true;
 
 	if (pages->next >= pages->count)
@@ -78,14 +86,14 @@ bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret)
 		fills = read_row(pages, &access, ret);
 	} else {
 		ret->address = access_word(&access, pages->list + pages->next * 8);
-		ret->start = access_member(&access, ret->address, F_heap_page_start);
-		ret->slots = access_member(&access, ret->address, F_heap_page_total_slots);
+		ret->start = access_member(&described, ret->address, F_heap_page_start);
+		ret->slots = access_member(&described, ret->address, F_heap_page_total_slots);
 		if (layout_has(layout, F_heap_page_slot_size))
-			ret->slot_size = access_member(&access, ret->address, F_heap_page_slot_size);
+			ret->slot_size = access_member(&described, ret->address, F_heap_page_slot_size);
 	}
 	pages->next++;
 	/* The list is sorted (gc.c, heap_page_allocate). */
-	ret->damaged = access.failed || !fills || !can_be(ret) || ret->start < pages->end;
+	ret->damaged = access.failed || described.failed || !fills || !can_be(ret) || ret->start < pages->end;
 	if (!ret->damaged)
 		pages->end = ret->start + ret->slots * ret->slot_size;
 	return true;

@@ -32,7 +32,12 @@ struct heap_page {
 
 /* The state of a walk over the list. */
 struct heap_pages {
-	struct access access;
+	struct access access; /* for the list, which is copied at once when the walk begins */
+	/*
+	 * For the descriptions of the pages. The caller may replace this snapshot by a new one during the walk, so that it does
+	 * not become large.
+	 */
+	struct memory *descriptions;
 	uint64_t list, count, next;
 	uint64_t end; /* the end of the slots of the last page */
 };
@@ -42,12 +47,13 @@ bool heap_pages_are_known(const struct layout *layout);
 
 /*
  * Begins a walk.
- *   memory  the snapshot through which the list and the descriptions of the pages are read; the caller keeps it during
- *           the walk
- *   vm      the address of the VM
+ *   memory        the snapshot through which the list is read; the caller keeps it during the walk
+ *   descriptions  the snapshot through which the descriptions of the pages are read; can be the same
+ *   vm            the address of the VM
  * Returns false if the list cannot be read, or is longer than any list.
  */
-bool heap_pages_begin(struct memory *memory, const struct layout *layout, uint64_t vm, struct heap_pages *ret);
+bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const struct layout *layout, uint64_t vm,
+		      struct heap_pages *ret);
 
 /* Reads the next page. Returns false at the end of the list. */
 bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret);

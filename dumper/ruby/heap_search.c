@@ -92,7 +92,7 @@ static bool search_pages(struct search *search, struct memory *lists, uint64_t v
 	struct heap_pages pages;
 	struct heap_page page;
 
-	if (!heap_pages_begin(lists, search->layout, vm, &pages)) {
+	if (!heap_pages_begin(lists, lists, search->layout, vm, &pages)) {
 		search->finds->cut = true;
 		return true;
 	}
