@@ -213,7 +213,7 @@ static struct error *look_at(struct look_at_heap *look)
 	look->ruby = session->ruby;
 	look->ruby.memory = session_memory(session);
 	if (!look->ruby.memory ||
-	    !heap_count_begin(&look->ruby, target_read_pages, session->target, runs, &look->count))
+	    !heap_count_begin(&look->ruby, target_read_pages, session->target, runs, !options->core, &look->count))
 		return error_no_memory();
 	began = monotonic_ns();
 	if (options->core) {

@@ -1,9 +1,11 @@
 #include "heap/heap_copy.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "ruby/collections.h"
 
 /* The bytes of slots that are copied at a time, and the most heap pages that these are in. */
@@ -38,22 +40,33 @@ struct bitmaps {
 	uint8_t marked[HEAP_COPY_BITS], pinned[HEAP_COPY_BITS], shady[HEAP_COPY_BITS];
 };
 
+struct batch {
+	size_t count;
+	struct heap_copy_page pages[BATCH_PAGES];
+	struct bitmaps bitmaps[BATCH_PAGES];
+	size_t nr_wanted;
+	uint64_t wanted[MEMORY_PAGES]; /* the pages of memory that its pages lie in */
+	bool ok[MEMORY_PAGES];
+	uint8_t *buffer;
+};
+
 struct heap_copy {
 	const struct ruby *ruby;
 	memory_source *source;
 	void *context;
-	bool runs, blind;
+	bool runs, parallel, blind;
+	bool begins; /* no batch was copied since heap_copy_begin() */
 	struct memory *list, *descriptions;
 	struct heap_pages pages;
 	bool has_next;
 	struct heap_page next; /* the page that did not fit into the last batch */
 	uint64_t bit_mask;     /* the bits of an address that are its place in its heap page */
 	uint64_t bit_bytes;    /* how many bytes of a heap page have a bit */
-	struct heap_copy_page batch[BATCH_PAGES];
-	struct bitmaps bitmaps[BATCH_PAGES];
-	uint64_t wanted[MEMORY_PAGES];
-	bool ok[MEMORY_PAGES];
-	uint8_t *buffer;
+	/* While the caller uses one batch, a thread copies the other one. */
+	struct batch batches[2];
+	size_t current; /* the batch that the thread copies, or that is copied next */
+	pthread_t thread;
+	bool has_thread;
 	uint8_t again[PAGE_MEMORY * MEMORY_PAGE];
 };
 
@@ -75,7 +88,8 @@ static void read_geometry(struct heap_copy *copy)
 		copy->bit_mask = size - 1;
 }
 
-struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *source, void *context, bool runs)
+struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *source, void *context, bool runs,
+				   bool parallel)
 {
 	struct heap_copy *copy = calloc(1, sizeof(*copy));
 
@@ -85,22 +99,35 @@ struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *sourc
 	copy->source = source;
 	copy->context = context;
 	copy->runs = runs;
-	copy->buffer = malloc(MEMORY_PAGES * MEMORY_PAGE);
+	copy->parallel = parallel;
 	read_geometry(copy);
-	if (!copy->buffer) {
-		heap_copy_destroy(copy);
-		return NULL;
+	for (size_t i = 0; i < 2; i++) {
+		copy->batches[i].buffer = malloc(MEMORY_PAGES * MEMORY_PAGE);
+		if (!copy->batches[i].buffer) {
+			heap_copy_destroy(copy);
+			return NULL;
+		}
 	}
 	return copy;
+}
+
+/* Waits for the thread that copies a batch. */
+static void join(struct heap_copy *copy)
+{
+	if (copy->has_thread)
+		pthread_join(copy->thread, NULL);
+	copy->has_thread = false;
 }
 
 void heap_copy_destroy(struct heap_copy *copy)
 {
 	if (!copy)
 		return;
+	join(copy);
 	memory_destroy(copy->list);
 	memory_destroy(copy->descriptions);
-	free(copy->buffer);
+	for (size_t i = 0; i < 2; i++)
+		free(copy->batches[i].buffer);
 	free(copy);
 }
 
@@ -114,6 +141,8 @@ bool heap_copy_tells_dead(const struct heap_copy *copy)
 
 bool heap_copy_begin(struct heap_copy *copy)
 {
+	join(copy);
+	copy->begins = true;
 	memory_destroy(copy->list);
 	memory_destroy(copy->descriptions);
 	copy->has_next = false;
@@ -166,14 +195,14 @@ static bool describe(const struct heap_copy *copy, struct memory *memory, struct
 }
 
 /* The descriptions of the pages of a batch, copied now, in one call. NULL if there is not enough memory. */
-static struct memory *copy_descriptions(struct heap_copy *copy, size_t count)
+static struct memory *copy_descriptions(const struct heap_copy *copy, const struct batch *batch)
 {
 	struct memory *memory = memory_create(copy->source, copy->context, MARKS_PAGES);
 
-	for (size_t i = 0; memory && i < count; i++) {
-		const uint64_t at = copy->batch[i].at.address;
+	for (size_t i = 0; memory && i < batch->count; i++) {
+		const uint64_t at = batch->pages[i].at.address;
 
-		if (!copy->batch[i].at.damaged && at <= UINT64_MAX - LAYOUT_STRUCT_MAX)
+		if (!batch->pages[i].at.damaged && at <= UINT64_MAX - LAYOUT_STRUCT_MAX)
 			memory_want(memory, at, at + (uint64_t)copy->ruby->layout->sizes[S_heap_page].value);
 	}
 	if (memory)
@@ -182,15 +211,15 @@ static struct memory *copy_descriptions(struct heap_copy *copy, size_t count)
 }
 
 /* Reads the marks of a batch. Returns false if they do not tell for each page which objects are dead. */
-static bool read_marks(struct heap_copy *copy, size_t count)
+static bool read_marks(const struct heap_copy *copy, struct batch *batch)
 {
-	struct memory *memory = copy_descriptions(copy, count);
+	struct memory *memory = copy_descriptions(copy, batch);
 	struct collections state;
 	bool told = memory != NULL;
 
-	for (size_t i = 0; memory && i < count; i++)
-		if (!copy->batch[i].at.damaged)
-			told &= describe(copy, memory, &copy->batch[i], &copy->bitmaps[i]);
+	for (size_t i = 0; memory && i < batch->count; i++)
+		if (!batch->pages[i].at.damaged)
+			told &= describe(copy, memory, &batch->pages[i], &batch->bitmaps[i]);
 	memory_destroy(memory);
 	return told && collections_now(copy->ruby, copy->source, copy->context, &state) && !state.collecting;
 }
@@ -203,12 +232,10 @@ static size_t pages_of_memory(const struct heap_page *page, uint64_t *first)
 }
 
 /* Lists heap pages until the batch is full, and the pages of memory that they lie in. */
-static size_t list_batch(struct heap_copy *copy, size_t *nr_wanted)
+static void list_batch(struct heap_copy *copy, struct batch *batch)
 {
-	size_t count = 0;
-
-	*nr_wanted = 0;
-	while (count < BATCH_PAGES) {
+	batch->count = batch->nr_wanted = 0;
+	while (batch->count < BATCH_PAGES) {
 		uint64_t first = 0;
 		size_t pages = 0;
 
@@ -217,15 +244,14 @@ static size_t list_batch(struct heap_copy *copy, size_t *nr_wanted)
 		copy->has_next = true;
 		if (!copy->next.damaged)
 			pages = pages_of_memory(&copy->next, &first);
-		if (*nr_wanted + pages > MEMORY_PAGES)
+		if (batch->nr_wanted + pages > MEMORY_PAGES)
 			break;
 		/* Two heap pages can begin and end in the same page of memory only in 1.9.3: it is copied twice. */
 		for (size_t i = 0; i < pages; i++)
-			copy->wanted[(*nr_wanted)++] = first + i * MEMORY_PAGE;
-		copy->batch[count++] = (struct heap_copy_page){.at = copy->next, .swept = true};
+			batch->wanted[batch->nr_wanted++] = first + i * MEMORY_PAGE;
+		batch->pages[batch->count++] = (struct heap_copy_page){.at = copy->next, .swept = true};
 		copy->has_next = false;
 	}
-	return count;
 }
 
 /* Drops the descriptions if there are many. */
@@ -243,14 +269,14 @@ static void drop_descriptions(struct heap_copy *copy)
 }
 
 /* Whether a page of a batch was swept since its marks were read. */
-static bool was_swept_since(struct heap_copy *copy, size_t count)
+static bool was_swept_since(const struct heap_copy *copy, const struct batch *batch)
 {
-	struct memory *memory = copy_descriptions(copy, count);
+	struct memory *memory = copy_descriptions(copy, batch);
 	bool same = memory != NULL;
 
-	for (size_t i = 0; same && i < count; i++) {
+	for (size_t i = 0; same && i < batch->count; i++) {
 		struct access access = access_begin(memory, copy->ruby->layout);
-		const struct heap_copy_page *page = &copy->batch[i];
+		const struct heap_copy_page *page = &batch->pages[i];
 
 		if (!page->at.damaged && !page->swept)
 			same = access_member(&access, page->at.address, F_heap_page_before_sweep) != 0;
@@ -260,53 +286,79 @@ static bool was_swept_since(struct heap_copy *copy, size_t count)
 }
 
 /* Copies the slots of a batch. */
-static void copy_slots(struct heap_copy *copy, size_t count, size_t nr_wanted)
+static void copy_slots(const struct heap_copy *copy, struct batch *batch)
 {
 	size_t at = 0;
 
-	memset(copy->ok, 0, sizeof(copy->ok));
-	copy->source(copy->context, copy->wanted, nr_wanted, copy->buffer, copy->ok);
-	for (size_t i = 0; i < count; i++) {
-		struct heap_copy_page *page = &copy->batch[i];
+	memset(batch->ok, 0, sizeof(batch->ok));
+	copy->source(copy->context, batch->wanted, batch->nr_wanted, batch->buffer, batch->ok);
+	for (size_t i = 0; i < batch->count; i++) {
+		struct heap_copy_page *page = &batch->pages[i];
 		uint64_t first;
 		size_t pages;
 
 		if (page->at.damaged)
 			continue;
 		pages = pages_of_memory(&page->at, &first);
-		page->slots = copy->buffer + at * MEMORY_PAGE + (page->at.start - first);
+		page->slots = batch->buffer + at * MEMORY_PAGE + (page->at.start - first);
 		for (size_t j = 0; j < pages; j++)
-			if (!copy->ok[at + j])
+			if (!batch->ok[at + j])
 				page->slots = NULL;
 		at += pages;
 	}
 }
 
-size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret)
+/* Copies the current batch. */
+static void *copy_batch(void *context)
 {
-	size_t nr_wanted, count;
+	struct heap_copy *copy = context;
+	struct batch *batch = &copy->batches[copy->current];
 	bool told = false;
 
 	drop_descriptions(copy);
-	count = list_batch(copy, &nr_wanted);
-	*ret = copy->batch;
-	if (count == 0)
-		return 0;
+	list_batch(copy, batch);
 	if (!heap_copy_tells_dead(copy)) {
-		copy_slots(copy, count, nr_wanted);
-		return count;
+		copy_slots(copy, batch);
+		return NULL;
 	}
-	for (int tries = 0; !told && tries < (copy->runs ? MARKS_TRIES : 1); tries++) {
+	for (int tries = 0; !told && batch->count > 0 && tries < (copy->runs ? MARKS_TRIES : 1); tries++) {
 		if (tries > 0)
 			sched_yield();
-		told = read_marks(copy, count);
+		told = read_marks(copy, batch);
 		if (!told && tries + 1 < MARKS_TRIES && copy->runs)
 			continue;
-		copy_slots(copy, count, nr_wanted);
-		told &= !copy->runs || !was_swept_since(copy, count);
+		copy_slots(copy, batch);
+		told &= !copy->runs || !was_swept_since(copy, batch);
 	}
-	copy->blind |= !told;
-	return count;
+	copy->blind |= !told && batch->count > 0;
+	return NULL;
+}
+
+/* Begins to copy the current batch, in a thread if possible. */
+static void begin_batch(struct heap_copy *copy)
+{
+	struct error *error = copy->parallel ? thread_start(&copy->thread, copy_batch, copy) : NULL;
+
+	copy->has_thread = copy->parallel && !error;
+	error_destroy(error);
+	if (!copy->has_thread)
+		copy_batch(copy);
+}
+
+size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret)
+{
+	const struct batch *ready = &copy->batches[copy->current];
+
+	if (copy->begins)
+		begin_batch(copy);
+	copy->begins = false;
+	join(copy);
+	*ret = ready->pages;
+	if (ready->count > 0) {
+		copy->current ^= 1;
+		begin_batch(copy);
+	}
+	return ready->count;
 }
 
 size_t heap_copy_still_listed(const struct heap_copy *copy, const struct addresses *pages)

@@ -1,6 +1,7 @@
 /*
  * Copies the heap of a target, some pages at a time. A heap can be larger than the memory of the machine on which rbdump
- * runs, so rbdump keeps only one batch of pages, and uses the same memory for each batch.
+ * runs, so rbdump keeps only two batches of pages, and uses the same memory again and again. While the caller uses one
+ * batch, a thread copies the next one.
  *
  * After a collection has marked the live objects, Ruby sweeps the pages one by one while the program runs: it frees the
  * objects that are not marked. Until a page is swept, its marks tell which of its objects are dead. So the marks of a
@@ -32,9 +33,11 @@ struct heap_copy;
  * Prepares to copy a heap.
  *   source, context  the source of the target's pages, and its first argument
  *   runs             the target runs meanwhile
+ *   parallel         whether the source may be called by a thread while another thread calls it, too
  * Returns NULL if there is not enough memory.
  */
-struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *source, void *context, bool runs);
+struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *source, void *context, bool runs,
+				   bool parallel);
 void heap_copy_destroy(struct heap_copy *copy); /* NULL is fine */
 
 /* Whether dead objects can be told from live ones: this Ruby, or the layout, has what is needed for it. */
@@ -62,7 +65,7 @@ size_t heap_copy_still_listed(const struct heap_copy *copy, const struct address
 
 /*
  * Whether dead objects cannot be told from live ones in a page that was copied since heap_copy_begin(): the collector
- * was running, or marks could not be read.
+ * was running, or marks could not be read. Call this function after the last batch.
  */
 bool heap_copy_was_blind(const struct heap_copy *copy);
 

@@ -50,7 +50,8 @@ struct reading {
 	uint16_t numbers[HEAP_PAGE_BYTES_MAX / 8]; /* the group of each slot of the page that is being read */
 };
 
-bool heap_count_begin(const struct ruby *ruby, memory_source *source, void *context, bool runs, struct heap_count *ret)
+bool heap_count_begin(const struct ruby *ruby, memory_source *source, void *context, bool runs, bool parallel,
+		      struct heap_count *ret)
 {
 	*ret = (struct heap_count){
 	    .ruby = ruby,
@@ -59,7 +60,7 @@ bool heap_count_begin(const struct ruby *ruby, memory_source *source, void *cont
 	    .runs = runs,
 	    .deadline_ns = UINT64_MAX,
 	    .census = census_create(),
-	    .copy = heap_copy_create(ruby, source, context, runs),
+	    .copy = heap_copy_create(ruby, source, context, runs, parallel),
 	    .seen = calloc(1, sizeof(struct heap_seen)),
 	};
 	if (ret->census && ret->copy && ret->seen)

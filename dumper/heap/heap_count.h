@@ -58,10 +58,11 @@ struct heap_count {
 /*
  * Prepares to count. The caller keeps everything that it passes until heap_count_clear().
  *   source, context  the source of the target's pages, and its first argument
- *   runs             the target runs while it is read
+ *   runs, parallel   as for heap_copy_create()
  * Returns false if there is not enough memory.
  */
-bool heap_count_begin(const struct ruby *ruby, memory_source *source, void *context, bool runs, struct heap_count *ret);
+bool heap_count_begin(const struct ruby *ruby, memory_source *source, void *context, bool runs, bool parallel,
+		      struct heap_count *ret);
 void heap_count_clear(struct heap_count *count);
 
 /* Reads the heap once, and sets all counts and sizes. Nothing else is read after it, so it is exact for a stopped heap. */

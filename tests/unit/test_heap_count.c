@@ -102,7 +102,7 @@ static void read_pages(void *context, const uint64_t *pages, size_t count, uint8
 
 static void begin(void)
 {
-	assert_true(heap_count_begin(&scene.s->ruby, read_pages, scene.s, false, &scene.count));
+	assert_true(heap_count_begin(&scene.s->ruby, read_pages, scene.s, false, false, &scene.count));
 }
 
 /* The group of a type and a class; NULL if there is none. */
