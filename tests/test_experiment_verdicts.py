@@ -261,7 +261,7 @@ def test_pinned_in_a_window(windowed, rbdump, tmp_path):
         mode, (line,) = sample("--on-torn", "drop")
         assert (mode["rejected"], line["frames"]) == ({"window": 1}, [])
         # It cannot go on: it is still there each time.
-        mode, (line,) = sample("--on-torn", "again")
+        mode, (line,) = sample("--on-torn", "again", "--budget", "100000")
         assert (mode["rejected"], line["frames"], mode["steps"]["samples"]) == ({"window": 1}, [], 0)
         assert mode["tries"]["total"] > 2
         # That is the default: the target survives any kill of rbdump then.
