@@ -1,7 +1,5 @@
 #include "ruby/object_size.h"
 
-#include <string.h>
-
 #include "ruby/class_size.h"
 #include "ruby/st.h"
 #include "ruby/value.h"
@@ -27,31 +25,6 @@
 
 /* gc.c, imemo_memsize, v2_5_0 to v3_4_9: `sizeof(def)` of a method entry, a pointer. */
 #define METHOD_ENTRY_BYTES 8
-
-/* A member of an object that is in its slot; 0 if the slot is too small for it. */
-static uint64_t member(const struct object_sizes *sizes, const struct object_slot *slot, enum layout_member_id id)
-{
-	const struct layout_member *member = &sizes->layout->members[id];
-	uint64_t value = 0;
-
-	if (member->present && member->size <= 8 && (uint64_t)member->offset + member->size <= slot->size)
-		memcpy(&value, slot->bytes + member->offset, member->size);
-	return value;
-}
-
-static uint64_t flags_of(const struct object_sizes *sizes, const struct object_slot *slot)
-{
-	return member(sizes, slot, F_basic_flags);
-}
-
-/* Whether all bits of an enumerator are set. */
-static bool has_flag(const struct object_sizes *sizes, uint64_t flags, enum layout_enumerator_id id)
-{
-	const struct layout_number *flag = &sizes->layout->enumerators[id];
-
-	/* In 4.0, RUBY_FL_EXIVAR is 0: there is no such flag. */
-	return flag->present && flag->value != 0 && (flags & (uint64_t)flag->value) == (uint64_t)flag->value;
-}
 
 static bool is(const struct object_sizes *sizes, uint64_t number, enum layout_enumerator_id id)
 {
@@ -82,39 +55,33 @@ static uint64_t terminator(const struct object_sizes *sizes, uint64_t flags)
 
 static bool string_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
 {
-	if (!has_flag(sizes, flags, E_RSTRING_NOEMBED) || has_flag(sizes, flags, E_RUBY_ELTS_SHARED) ||
-	    has_flag(sizes, flags, E_STR_NOFREE))
+	if (!slot_has_flag(sizes->layout, flags, E_RSTRING_NOEMBED) ||
+	    slot_has_flag(sizes->layout, flags, E_RUBY_ELTS_SHARED) ||
+	    slot_has_flag(sizes->layout, flags, E_STR_NOFREE))
 		return true;
-	*ret = member(sizes, slot, F_string_capa) + terminator(sizes, flags);
+	*ret = slot_member(sizes->layout, slot, F_string_capa) + terminator(sizes, flags);
 	return layout_has(sizes->layout, F_string_capa);
 }
 
 static bool array_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
 {
-	if (has_flag(sizes, flags, E_RUBY_ELTS_SHARED) || has_flag(sizes, flags, E_RARRAY_EMBED_FLAG))
+	if (slot_has_flag(sizes->layout, flags, E_RUBY_ELTS_SHARED) ||
+	    slot_has_flag(sizes->layout, flags, E_RARRAY_EMBED_FLAG))
 		return true;
-	*ret = 8 *
-	       member(sizes, slot, has_flag(sizes, flags, E_RARRAY_SHARED_ROOT_FLAG) ? F_array_heap_len : F_array_capa);
+	*ret = 8 * slot_member(sizes->layout, slot,
+			       slot_has_flag(sizes->layout, flags, E_RARRAY_SHARED_ROOT_FLAG) ? F_array_heap_len
+											      : F_array_capa);
 	return layout_has(sizes->layout, F_array_capa);
-}
-
-/* Where the st_table of a hash is; 0 if it has none. */
-static uint64_t hash_table(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags)
-{
-	if (sizes->layout->enumerators[E_RHASH_ST_TABLE_FLAG].present && !has_flag(sizes, flags, E_RHASH_ST_TABLE_FLAG))
-		return 0;
-	return layout_has(sizes->layout, F_hash_st) ? member(sizes, slot, F_hash_st)
-						    : slot->address + size_of(sizes, S_hash);
 }
 
 static bool hash_size(const struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
 		      uint64_t flags, uint64_t *ret)
 {
-	const uint64_t table = hash_table(sizes, slot, flags);
+	const uint64_t table = slot_hash_st(sizes->layout, slot, flags);
 
 	if (table == 0) {
 		/* Since 3.3, the table of a small hash is in its slot. */
-		if (layout_has(sizes->layout, F_hash_ar) && member(sizes, slot, F_hash_ar) != 0)
+		if (layout_has(sizes->layout, F_hash_ar) && slot_member(sizes->layout, slot, F_hash_ar) != 0)
 			*ret = size_of(sizes, S_ar_table);
 		return true;
 	}
@@ -167,13 +134,13 @@ static bool ivars_size(struct object_sizes *sizes, struct access *access, const 
 		return false;
 	/* Such an object can have ROBJECT_EMBED from before. */
 	if (shape.too_complex)
-		return st_size(access, member(sizes, slot, F_object_ivptr), ret);
-	if (layout->enumerators[E_ROBJECT_HEAP].present ? !has_flag(sizes, flags, E_ROBJECT_HEAP)
-							: has_flag(sizes, flags, E_ROBJECT_EMBED))
+		return st_size(access, slot_member(sizes->layout, slot, F_object_ivptr), ret);
+	if (layout->enumerators[E_ROBJECT_HEAP].present ? !slot_has_flag(sizes->layout, flags, E_ROBJECT_HEAP)
+							: slot_has_flag(sizes->layout, flags, E_ROBJECT_EMBED))
 		return true;
 	if (layout_has(layout, F_object_numiv)) {
-		if (member(sizes, slot, F_object_ivptr) != 0)
-			*ret = 8 * member(sizes, slot, F_object_numiv);
+		if (slot_member(sizes->layout, slot, F_object_ivptr) != 0)
+			*ret = 8 * slot_member(sizes->layout, slot, F_object_numiv);
 		return layout->enumerators[E_ROBJECT_EMBED].present;
 	}
 	*ret = 8 * shape.capacity;
@@ -184,15 +151,16 @@ static bool struct_size(const struct object_sizes *sizes, const struct object_sl
 {
 	const struct layout_number *mask = &sizes->layout->enumerators[E_RSTRUCT_EMBED_LEN_MASK];
 
-	if ((flags & (uint64_t)mask->value) == 0 && member(sizes, slot, F_struct_ptr) != 0)
-		*ret = 8 * member(sizes, slot, F_struct_len);
+	if ((flags & (uint64_t)mask->value) == 0 && slot_member(sizes->layout, slot, F_struct_ptr) != 0)
+		*ret = 8 * slot_member(sizes->layout, slot, F_struct_len);
 	return mask->present && layout_has(sizes->layout, F_struct_len);
 }
 
 static bool bignum_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
 {
-	if (!has_flag(sizes, flags, E_BIGNUM_EMBED_FLAG) && member(sizes, slot, F_bignum_digits) != 0)
-		*ret = member(sizes, slot, F_bignum_len) * BDIGIT_BYTES;
+	if (!slot_has_flag(sizes->layout, flags, E_BIGNUM_EMBED_FLAG) &&
+	    slot_member(sizes->layout, slot, F_bignum_digits) != 0)
+		*ret = slot_member(sizes->layout, slot, F_bignum_len) * BDIGIT_BYTES;
 	return layout_has(sizes->layout, F_bignum_len);
 }
 
@@ -221,7 +189,7 @@ static bool pattern_size(struct access *access, uint64_t pattern, uint64_t *ret)
 /* Where the rmatch of a MatchData is; 0 if it has none. */
 static uint64_t match_table(const struct object_sizes *sizes, const struct object_slot *slot)
 {
-	return layout_has(sizes->layout, F_match_ext) ? member(sizes, slot, F_match_ext)
+	return layout_has(sizes->layout, F_match_ext) ? slot_member(sizes->layout, slot, F_match_ext)
 						      : slot->address + size_of(sizes, S_match);
 }
 
@@ -243,7 +211,7 @@ static bool match_size(const struct object_sizes *sizes, struct access *access, 
 static bool file_size(const struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
 		      uint64_t *ret)
 {
-	const uint64_t io = member(sizes, slot, F_file_fptr);
+	const uint64_t io = slot_member(sizes->layout, slot, F_file_fptr);
 
 	if (io == 0)
 		return true;
@@ -263,9 +231,9 @@ static bool imemo_size(const struct object_sizes *sizes, const struct object_slo
 	if (is(sizes, type, E_imemo_ment))
 		*ret = METHOD_ENTRY_BYTES;
 	else if (is(sizes, type, E_imemo_env))
-		*ret = 8 * member(sizes, slot, F_env_size);
+		*ret = 8 * slot_member(sizes->layout, slot, F_env_size);
 	else if (is(sizes, type, E_imemo_tmpbuf) || is(sizes, type, E_imemo_alloc))
-		*ret = 8 * member(sizes, slot, F_tmpbuf_cnt);
+		*ret = 8 * slot_member(sizes->layout, slot, F_tmpbuf_cnt);
 	return true;
 }
 
@@ -279,21 +247,21 @@ static enum object_size_kind kind_of(const struct object_sizes *sizes, uint64_t 
 
 uint64_t object_size_wants(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t *length)
 {
-	const uint64_t flags = flags_of(sizes, slot);
+	const uint64_t flags = slot_flags(sizes->layout, slot);
 
 	switch (kind_of(sizes, flags)) {
 	case SIZE_HASH:
 		*length = size_of(sizes, S_st);
-		return hash_table(sizes, slot, flags);
+		return slot_hash_st(sizes->layout, slot, flags);
 	case SIZE_REGEXP:
 		*length = size_of(sizes, S_pattern);
-		return member(sizes, slot, F_regexp_ptr);
+		return slot_member(sizes->layout, slot, F_regexp_ptr);
 	case SIZE_MATCH:
 		*length = size_of(sizes, S_match_ext);
 		return match_table(sizes, slot);
 	case SIZE_FILE:
 		*length = size_of(sizes, S_io);
-		return member(sizes, slot, F_file_fptr);
+		return slot_member(sizes->layout, slot, F_file_fptr);
 	default:
 		return 0;
 	}
@@ -327,7 +295,7 @@ static bool size_by_type(struct object_sizes *sizes, struct access *access, cons
 	case SIZE_HASH:
 		return hash_size(sizes, access, slot, flags, ret);
 	case SIZE_REGEXP:
-		return pattern_size(access, member(sizes, slot, F_regexp_ptr), ret);
+		return pattern_size(access, slot_member(sizes->layout, slot, F_regexp_ptr), ret);
 	case SIZE_MATCH:
 		return match_size(sizes, access, slot, ret);
 	case SIZE_FILE:
@@ -370,7 +338,7 @@ static bool generic_ivars_size(struct object_sizes *sizes, const struct object_s
 bool object_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot, uint64_t *owned)
 {
 	struct access try = *access;
-	const uint64_t flags = flags_of(sizes, slot);
+	const uint64_t flags = slot_flags(sizes->layout, slot);
 	bool exact;
 
 	*owned = 0;
@@ -379,7 +347,7 @@ bool object_size(struct object_sizes *sizes, struct access *access, const struct
 		*owned = 0;
 		exact = false;
 	}
-	if (has_flag(sizes, flags, E_RUBY_FL_EXIVAR)) {
+	if (slot_has_flag(sizes->layout, flags, E_RUBY_FL_EXIVAR)) {
 		uint64_t size = 0;
 
 		exact &= generic_ivars_size(sizes, slot, flags, &size) && size <= OWNED_MAX;

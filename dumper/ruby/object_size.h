@@ -15,6 +15,7 @@
 #define RBDUMP_OBJECT_SIZE_H
 
 #include "base/addresses.h"
+#include "ruby/object_slot.h"
 #include "ruby/ruby.h"
 
 /* How the size of an object is computed: it depends on its type. */
@@ -35,9 +36,6 @@ enum object_size_kind {
 	SIZE_MATCH,
 	SIZE_FILE,
 };
-
-/* More than there are types: RUBY_T_MASK has five bits (value_type.h, v1_9_3_0 to v4_0_5 and head). */
-#define OBJECT_TYPES 64u
 
 /* A shape that was looked at: objects of few shapes are often beside each other. */
 struct object_shape {
@@ -70,13 +68,6 @@ struct object_sizes {
  */
 bool object_sizes_read(const struct ruby *ruby, struct object_sizes *ret);
 void object_sizes_clear(struct object_sizes *sizes);
-
-/* An object, as it was copied from its slot. */
-struct object_slot {
-	uint64_t address;
-	const uint8_t *bytes;
-	uint64_t size; /* of the slot; at least 16 */
-};
 
 /*
  * Some sizes depend on a struct outside the slot. Returns the address of that struct, and its length in bytes. Returns 0

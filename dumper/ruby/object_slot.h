@@ -1,0 +1,41 @@
+/*
+ * An object, as it was copied from its slot in the heap: its members and its flags. Also where its table of entries is.
+ *
+ * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: gc.c, internal/hash.h (RHASH_ST_TABLE, RHASH_AR_TABLE).
+ */
+#ifndef RBDUMP_OBJECT_SLOT_H
+#define RBDUMP_OBJECT_SLOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout/layout.h"
+
+/* More than there are types: RUBY_T_MASK has five bits (value_type.h, v1_9_3_0 to v4_0_5 and head). */
+#define OBJECT_TYPES 64u
+
+struct object_slot {
+	uint64_t address;
+	const uint8_t *bytes;
+	uint64_t size; /* of the slot; at least 16 */
+};
+
+/*
+ * A member of an object that is in its slot, zero-extended. Returns 0 if this Ruby has no such member, or if the slot is
+ * too small for it.
+ */
+uint64_t slot_member(const struct layout *layout, const struct object_slot *slot, enum layout_member_id id);
+
+/* A word of the slot. Returns 0 if the slot is too small for it. */
+uint64_t slot_word(const struct object_slot *slot, uint64_t offset);
+
+/* RBasic.flags. */
+uint64_t slot_flags(const struct layout *layout, const struct object_slot *slot);
+
+/* Whether this Ruby has a flag, and all its bits are set. */
+bool slot_has_flag(const struct layout *layout, uint64_t flags, enum layout_enumerator_id id);
+
+/* The address of the st_table of a T_HASH; 0 if it has none. */
+uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slot, uint64_t flags);
+
+#endif
