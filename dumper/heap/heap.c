@@ -8,9 +8,10 @@
 #include "base/open_files.h"
 #include "guard/stop_guard.h"
 #include "heap/baseline.h"
+#include "heap/heap_dump.h"
+#include "heap/heap_open.h"
 #include "heap/histogram.h"
 #include "ruby/collections.h"
-#include "session/open.h"
 #include "session/snapshot.h"
 
 /*
@@ -42,38 +43,6 @@ struct look_at_heap {
 static void doubt(struct look_at_heap *look, enum heap_doubt doubt, bool is_so)
 {
 	look->result->doubts |= is_so ? 1U << doubt : 0;
-}
-
-static struct error *lacks(const char *label)
-{
-	return error_create(EXIT_NO_RUBY,
-			    "the layout lacks %s, so the heap cannot be read; `rbdump layout ELF` makes a new layout "
-			    "from a Ruby with debug symbols",
-			    label);
-}
-
-/* Fails if the heap cannot be read: the layout lacks what is needed, or the garbage collector is another one. */
-static struct error *check_ruby(const struct session *session)
-{
-	static const enum layout_member_id members[] = {F_objspace_pages, F_basic_flags, F_basic_klass};
-	static const enum layout_enumerator_id types[] = {E_RUBY_T_OBJECT, E_RUBY_T_STRING, E_RUBY_T_HASH,
-							  E_RUBY_T_DATA};
-	const struct layout *layout = session->layout.layout;
-
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-		if (!layout_has(layout, members[i]))
-			return lacks(layout_member_specs[members[i]].label);
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (!layout->enumerators[types[i]].present)
-			return lacks(layout_enumerator_specs[types[i]].label);
-	if (!heap_pages_are_known(layout))
-		return lacks("a member of heap_page");
-	if (session->ruby.other_gc)
-		return error_create(EXIT_NO_RUBY,
-				    "%s %d uses another garbage collector than Ruby's own "
-				    "(RUBY_GC_LIBRARY), whose heap rbdump cannot read",
-				    session->target->operations->name, session->target->pid);
-	return NULL;
 }
 
 static bool read_state(struct look_at_heap *look, struct collections *ret)
@@ -205,11 +174,9 @@ static struct error *look_at(struct look_at_heap *look)
 	struct session *session = look->session;
 	const struct heap_options *options = look->options;
 	const bool runs = !options->core && !options->stop;
-	struct error *error = check_ruby(session);
+	struct error *error = NULL;
 	uint64_t began;
 
-	if (error)
-		return error;
 	look->ruby = session->ruby;
 	look->ruby.memory = session_memory(session);
 	if (!look->ruby.memory ||
@@ -259,39 +226,19 @@ static struct error *print(const struct heap_options *options, const struct hist
 	return NULL;
 }
 
-static struct error *open_target(const struct heap_options *options, struct session **ret)
-{
-	/* To find the layout, no thread needs to be stopped. */
-	const struct session_options live = {
-	    .no_stop = true,
-	    .offsets = options->offsets,
-	    .nearest = options->nearest,
-	    .time_limit_s = options->time_limit_s,
-	};
-	const struct session_core_options core = {
-	    .core = {.file = options->core, .executable = options->executable, .force = options->force},
-	    .offsets = options->offsets,
-	    .nearest = options->nearest,
-	    .ruby_version = options->ruby_version,
-	    .time_limit_s = options->time_limit_s,
-	};
-	struct trace *trace;
-	struct error *error =
-	    options->core ? session_open_core(&core, ret, &trace) : session_open(options->pid, &live, ret, &trace);
-
-	if (!error)
-		trace_destroy(trace);
-	return error;
-}
-
 static struct error *look_and_print(const struct heap_options *options, enum exit_status *status)
 {
 	struct histogram histogram;
 	struct look_at_heap look = {.options = options, .result = &histogram};
-	struct error *error = open_target(options, &look.session);
+	struct error *error = heap_open(options, &look.session);
 
 	if (error)
 		return error;
+	if (options->objspace) {
+		error = heap_dump(options, look.session, status);
+		session_close(look.session);
+		return error;
+	}
 	describe(options, look.session, &histogram);
 	error = look_at(&look);
 	if (!error && options->diff)

@@ -13,8 +13,7 @@
 #ifndef RBDUMP_OBJECT_REFS_H
 #define RBDUMP_OBJECT_REFS_H
 
-#include "base/addresses.h"
-#include "base/text.h"
+#include "ruby/ivars.h"
 #include "ruby/object_slot.h"
 #include "ruby/ruby.h"
 
@@ -23,7 +22,8 @@ enum ref_certainty { REF_EXACT, REF_DECLARED, REF_CONSERVATIVE };
 /* What a reference is in its object, and what `name` of struct object_ref is then. */
 enum ref_label {
 	REF_CLASS,	    /* the object's class */
-	REF_IVAR,	    /* an instance variable; `name`: its place, for ref_name() */
+	REF_IVAR,	    /* an instance variable; `name`: its index */
+	REF_IVAR_NAMED,	    /* an instance variable; `name`: its ID */
 	REF_ELEMENT,	    /* an element of an Array; `name`: its index */
 	REF_MEMBER,	    /* a member of a Struct; `name`: its index */
 	REF_KEY,	    /* a key of a Hash */
@@ -50,34 +50,32 @@ struct object_ref {
 /* object_refs_each() calls this function for each reference. */
 typedef void object_ref_visit(void *context, const struct object_ref *ref);
 
-/* How the references of an object are found: it depends on its type. */
-enum object_ref_kind {
-	REFS_NONE,
-	REFS_UNKNOWN,
-	REFS_OBJECT,
-	REFS_ARRAY,
-	REFS_HASH,
-	REFS_STRING,
-	REFS_STRUCT,
-	REFS_CLASS,
-	REFS_ICLASS,
-	REFS_DATA,
-	REFS_IMEMO,
-	REFS_FILE,
-	/* The references are members of the slot. */
-	REFS_MEMBERS,
+/* A type of T_DATA (rb_data_type_t) that was looked at. */
+struct data_type {
+	uint64_t address; /* 0: none */
+	enum { DATA_OTHER, DATA_PROC, DATA_BINDING } kind;
+	bool marks; /* it has references */
+	bool declared;
+	uint64_t offsets; /* if `declared`: the address of the list of offsets */
 };
+
+#define DATA_TYPES_KEPT 256u
 
 /* What is needed for the references of all objects of one Ruby. */
 struct object_refs {
-	const struct ruby *ruby;
 	const struct layout *layout;
-	uint8_t kinds[OBJECT_TYPES]; /* enum object_ref_kind, by RUBY_T_ type */
-	/* The struct with the instance variables of each object that has no room for them, by its address. */
-	struct address_map ivars;
-	/* How many entries of tables, and words of code, may still be looked at. The caller sets it. */
+	uint8_t kinds[OBJECT_TYPES]; /* how the references are found, by RUBY_T_ type */
+	struct ivars ivars;
+	struct data_type types[DATA_TYPES_KEPT];
+	/*
+	 * How many words and entries of tables may still be looked at. The caller sets it: to what all objects of a heap can
+	 * have together.
+	 */
 	uint64_t steps;
 };
+
+/* More words than a heap of 64 GiB has. */
+#define OBJECT_REFS_STEPS (UINT64_C(1) << 33)
 
 /* One walk over the references of one object. Only for the files that object_refs_each() calls. */
 struct refs_walk {
@@ -105,9 +103,34 @@ void object_refs_clear(struct object_refs *refs);
 bool object_refs_each(struct object_refs *refs, struct access *access, const struct object_slot *slot,
 		      object_ref_visit *visit, void *context);
 
+/* What is copied first, and what can be copied only when that is there. */
+enum refs_round { REFS_STRUCTS, REFS_ENTRIES, REFS_ROUNDS };
+
+/*
+ * Returns the address of memory outside the slot that object_refs_each() will read, and its length in bytes; 0 if there
+ * is none in this round, or if it is not known. The caller can copy that memory for many objects at once. What is not
+ * copied in advance is copied when it is read.
+ *   access  for what was copied in the round before
+ */
+uint64_t object_refs_wants(struct object_refs *refs, struct access *access, const struct object_slot *slot,
+			   enum refs_round round, uint64_t *length);
+
 /* Gives a reference to the visitor, if `value` can be an object. */
 void refs_give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name,
 	       enum ref_certainty certainty);
+
+/*
+ * Gives words of the target's memory.
+ * The name of each reference is the index of its word. Returns false if they cannot be read, or if there are not enough steps left.
+ */
+bool refs_give_words(struct refs_walk *walk, uint64_t address, uint64_t count, enum ref_label label,
+		     enum ref_certainty certainty);
+
+/*
+ * Gives the values of an st_table as exact references, and its keys, if `keys`. The name of each value is its key.
+ * Returns false if the table cannot be read as a whole.
+ */
+bool refs_give_table(struct refs_walk *walk, uint64_t table, enum ref_label label, bool keys);
 
 /* Gives a VALUE member of the struct at `at` as an exact REF_PART. Does nothing if this Ruby has no such member. */
 void refs_give_member(const struct refs_walk *walk, uint64_t at, enum layout_member_id id, const char *name);

@@ -4,8 +4,7 @@
 #include "ruby/st.h"
 #include "ruby/value.h"
 
-/* The most objects without room for instance variables, and the longest chain of patterns, that are looked at. */
-#define IVARS_MAX    (1u << 22)
+/* The longest chain of patterns that is looked at. */
 #define PATTERNS_MAX 16
 
 /* regcomp.c, ONIG_CHAR_TABLE_SIZE: int_map has a number of 4 bytes for each byte, v1_9_3_0 to v4_0_5 and head. */
@@ -13,9 +12,6 @@
 
 /* The number of a string's encoding has 7 bits (encoding.h, ENCODING_MASK, v1_9_3_0 to v4_0_5 and head). */
 #define ENCODING_BITS 0x7fu
-
-/* shape.h, SHAPE_FLAG_SHIFT, v3_2_0 to v3_4_9: the number of an object's shape is in the top half of its flags. */
-#define SHAPE_SHIFT 32
 
 /* More than any object owns: what is more is garbage. */
 #define OWNED_MAX (UINT64_C(1) << 46)
@@ -92,45 +88,14 @@ static bool hash_size(const struct object_sizes *sizes, struct access *access, c
 	return true;
 }
 
-/* The shape of an object, a rb_shape; 0 if it is not known. */
-static uint64_t shape_of(const struct object_sizes *sizes, uint64_t flags)
-{
-	return sizes->shapes != 0 ? sizes->shapes + (flags >> SHAPE_SHIFT) * size_of(sizes, S_shape) : 0;
-}
-
-/*
- * Looks at a shape. Returns false if it cannot be read.
- *   shape  the address of the rb_shape
- */
-static bool read_shape(struct object_sizes *sizes, uint64_t shape, struct object_shape *ret)
-{
-	struct object_shape *cached = &sizes->cache[shape / 8 % OBJECT_SHAPES];
-	const struct layout *layout = sizes->layout;
-	struct access access = access_begin(sizes->lasting, layout);
-
-	if (cached->address != shape) {
-		*ret = (struct object_shape){.address = shape};
-		if (layout->enumerators[E_SHAPE_OBJ_TOO_COMPLEX].present)
-			ret->too_complex = access_member(&access, shape, F_shape_type) ==
-					   access_enum(&access, E_SHAPE_OBJ_TOO_COMPLEX);
-		if (layout_has(layout, F_shape_capacity))
-			ret->capacity = access_member(&access, shape, F_shape_capacity);
-		if (access.failed)
-			return false;
-		*cached = *ret;
-	}
-	*ret = *cached;
-	return true;
-}
-
 static bool ivars_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
 		       uint64_t flags, uint64_t *ret)
 {
 	const struct layout *layout = sizes->layout;
-	const uint64_t at = shape_of(sizes, flags);
-	struct object_shape shape = {0};
+	struct object_shape shape;
+	const bool has_shape = ivars_shape(&sizes->ivars, flags, &shape);
 
-	if (at != 0 && !read_shape(sizes, at, &shape))
+	if (!has_shape && sizes->ivars.shapes != 0)
 		return false;
 	/* Such an object can have ROBJECT_EMBED from before. */
 	if (shape.too_complex)
@@ -144,7 +109,7 @@ static bool ivars_size(struct object_sizes *sizes, struct access *access, const 
 		return layout->enumerators[E_ROBJECT_EMBED].present;
 	}
 	*ret = 8 * shape.capacity;
-	return at != 0 && layout_has(layout, F_shape_capacity) && layout_has(layout, F_object_ivptr);
+	return shape.address != 0 && layout_has(layout, F_shape_capacity) && layout_has(layout, F_object_ivptr);
 }
 
 static bool struct_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
@@ -271,6 +236,8 @@ uint64_t object_size_wants(const struct object_sizes *sizes, const struct object
 static bool size_by_type(struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
 			 uint64_t flags, uint64_t *ret)
 {
+	struct object_shape shape;
+
 	switch (kind_of(sizes, flags)) {
 	case SIZE_NOTHING:
 		return true;
@@ -289,7 +256,8 @@ static bool size_by_type(struct object_sizes *sizes, struct access *access, cons
 	case SIZE_BIGNUM:
 		return bignum_size(sizes, slot, flags, ret);
 	case SIZE_CLASS:
-		return class_size(access, slot->address, flags, shape_of(sizes, flags), &sizes->steps, ret);
+		ivars_shape(&sizes->ivars, flags, &shape);
+		return class_size(access, slot->address, flags, shape.address, &sizes->steps, ret);
 	case SIZE_ICLASS:
 		return class_included_size(access, slot->address, flags, &sizes->steps, ret);
 	case SIZE_HASH:
@@ -312,16 +280,15 @@ static bool generic_ivars_size(struct object_sizes *sizes, const struct object_s
 			       uint64_t *ret)
 {
 	const struct layout *layout = sizes->layout;
-	const uint64_t *ivars = address_map_find(&sizes->ivars, slot->address);
-	struct access lasting = access_begin(sizes->lasting, layout);
+	const uint64_t *ivars = address_map_find(&sizes->ivars.generic, slot->address);
+	struct access lasting = access_begin(sizes->ivars.lasting, layout);
 
 	if (!ivars)
 		return false;
 	if (layout_has(layout, F_generic_ivars_table)) {
-		const uint64_t at = shape_of(sizes, flags);
 		struct object_shape shape;
 
-		if (at == 0 || !read_shape(sizes, at, &shape))
+		if (!ivars_shape(&sizes->ivars, flags, &shape) || shape.address == 0)
 			return false;
 		if (shape.too_complex) {
 			if (!st_size(&lasting, access_member(&lasting, *ivars, F_generic_ivars_table), ret))
@@ -347,28 +314,13 @@ bool object_size(struct object_sizes *sizes, struct access *access, const struct
 		*owned = 0;
 		exact = false;
 	}
-	if (slot_has_flag(sizes->layout, flags, E_RUBY_FL_EXIVAR)) {
+	if (ivars_may_be_generic(sizes->layout, flags)) {
 		uint64_t size = 0;
 
 		exact &= generic_ivars_size(sizes, slot, flags, &size) && size <= OWNED_MAX;
 		*owned += size <= OWNED_MAX ? size : 0;
 	}
 	return exact;
-}
-
-/* The tables of objects without room for instance variables, while they are read. */
-struct reading {
-	struct object_sizes *sizes;
-	bool no_memory;
-};
-
-static bool add_ivars(void *context, struct access *access, uint64_t key, uint64_t record)
-{
-	struct reading *reading = context;
-
-	(void)access;
-	reading->no_memory = !address_map_add(&reading->sizes->ivars, key, record);
-	return !reading->no_memory;
 }
 
 static void read_kinds(struct object_sizes *sizes)
@@ -394,31 +346,12 @@ static void read_kinds(struct object_sizes *sizes)
 
 bool object_sizes_read(const struct ruby *ruby, struct object_sizes *ret)
 {
-	const struct layout *layout = ruby->layout;
-	struct access access = ruby_access(ruby);
-	struct reading reading = {.sizes = ret};
-
-	*ret = (struct object_sizes){.layout = layout, .lasting = ruby->memory};
+	*ret = (struct object_sizes){.layout = ruby->layout};
 	read_kinds(ret);
-	if (layout_has(layout, F_vm_shape_list)) {
-		ret->shapes = access_member(&access, ruby->vm, F_vm_shape_list);
-	} else if (ruby->shape_tree != 0 && layout_has(layout, F_shape_tree_list)) {
-		ret->shapes = access_member(&access, access_word(&access, ruby->shape_tree), F_shape_tree_list);
-	}
-	if (access.failed)
-		ret->shapes = 0;
-	access = ruby_access(ruby);
-	if (ruby->generic_ivars != 0 && layout_has(layout, F_generic_ivars_numiv)) {
-		const uint64_t table = access_word(&access, ruby->generic_ivars);
-
-		if (table != 0)
-			st_each(&access, table, IVARS_MAX, add_ivars, &reading);
-		address_map_sort(&ret->ivars);
-	}
-	return !reading.no_memory;
+	return ivars_read(ruby, &ret->ivars);
 }
 
 void object_sizes_clear(struct object_sizes *sizes)
 {
-	address_map_clear(&sizes->ivars);
+	ivars_clear(&sizes->ivars);
 }

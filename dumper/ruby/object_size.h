@@ -14,7 +14,7 @@
 #ifndef RBDUMP_OBJECT_SIZE_H
 #define RBDUMP_OBJECT_SIZE_H
 
-#include "base/addresses.h"
+#include "ruby/ivars.h"
 #include "ruby/object_slot.h"
 #include "ruby/ruby.h"
 
@@ -37,24 +37,11 @@ enum object_size_kind {
 	SIZE_FILE,
 };
 
-/* A shape that was looked at: objects of few shapes are often beside each other. */
-struct object_shape {
-	uint64_t address; /* of the rb_shape; 0: none */
-	bool too_complex; /* objects of this shape have their instance variables in an st_table */
-	uint64_t capacity;
-};
-
-#define OBJECT_SHAPES 256u
-
 /* What is needed for the sizes of all objects of one Ruby. */
 struct object_sizes {
 	const struct layout *layout;
-	uint8_t kinds[OBJECT_TYPES];		  /* enum object_size_kind, by RUBY_T_ type */
-	struct memory *lasting;			  /* for what does not change: the shapes */
-	uint64_t shapes;			  /* the address of the list of shapes; 0 if it is not known */
-	struct object_shape cache[OBJECT_SHAPES]; /* by address */
-	/* The gen_ivtbl with the instance variables of each object that has no room for them, by its address. */
-	struct address_map ivars;
+	uint8_t kinds[OBJECT_TYPES]; /* enum object_size_kind, by RUBY_T_ type */
+	struct ivars ivars;
 	/* How many entries of tables may still be looked at. The caller sets it, for example for each page of the heap. */
 	uint64_t steps;
 };

@@ -34,11 +34,25 @@ bool slot_has_flag(const struct layout *layout, uint64_t flags, enum layout_enum
 	return flag->present && flag->value != 0 && (flags & (uint64_t)flag->value) == (uint64_t)flag->value;
 }
 
+bool slot_is(const struct layout *layout, uint64_t flags, enum layout_enumerator_id type)
+{
+	return layout->enumerators[type].present &&
+	       (flags & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value) ==
+		   (uint64_t)layout->enumerators[type].value;
+}
+
 uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slot, uint64_t flags)
 {
 	if (layout->enumerators[E_RHASH_ST_TABLE_FLAG].present && !slot_has_flag(layout, flags, E_RHASH_ST_TABLE_FLAG))
 		return 0;
 	if (layout_has(layout, F_hash_st))
 		return slot_member(layout, slot, F_hash_st);
+	return layout->sizes[S_hash].present ? slot->address + (uint64_t)layout->sizes[S_hash].value : 0;
+}
+
+uint64_t slot_hash_ar(const struct layout *layout, const struct object_slot *slot)
+{
+	if (layout_has(layout, F_hash_ar))
+		return slot_member(layout, slot, F_hash_ar);
 	return layout->sizes[S_hash].present ? slot->address + (uint64_t)layout->sizes[S_hash].value : 0;
 }

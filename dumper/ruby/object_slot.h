@@ -35,7 +35,13 @@ uint64_t slot_flags(const struct layout *layout, const struct object_slot *slot)
 /* Whether this Ruby has a flag, and all its bits are set. */
 bool slot_has_flag(const struct layout *layout, uint64_t flags, enum layout_enumerator_id id);
 
+/* Whether the type in an object's flags is an enumerator, RUBY_T_…. */
+bool slot_is(const struct layout *layout, uint64_t flags, enum layout_enumerator_id type);
+
 /* The address of the st_table of a T_HASH; 0 if it has none. */
 uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slot, uint64_t flags);
+
+/* The address of the ar_table of a T_HASH that has no st_table; 0 if it has none. */
+uint64_t slot_hash_ar(const struct layout *layout, const struct object_slot *slot);
 
 #endif

@@ -1,6 +1,7 @@
 #include "heap/heap.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "base/tell.h"
 #include "layout/version.h"
@@ -24,6 +25,7 @@ enum {
 static const struct option long_options[] = {
     {"pid", required_argument, NULL, 'p'},
     {"core", required_argument, NULL, 'c'},
+    {"format", required_argument, NULL, 'f'},
     {"json", no_argument, NULL, OPTION_JSON},
     {"stop", no_argument, NULL, OPTION_STOP},
     {"max-pause", required_argument, NULL, OPTION_MAX_PAUSE},
@@ -57,7 +59,7 @@ int heap_command(int argc, char **argv)
 
 	optind = 1;
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":p:c:n:h", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":p:c:f:n:h", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'p':
 			if (options.pid != 0)
@@ -67,6 +69,11 @@ int heap_command(int argc, char **argv)
 			break;
 		case 'c':
 			options.core = optarg;
+			break;
+		case 'f':
+			if (strcmp(optarg, "objspace") != 0)
+				return command_line_wrong(&line, optarg, " is not a format: give objspace");
+			options.objspace = true;
 			break;
 		case OPTION_JSON:
 			options.json = true;
@@ -133,6 +140,9 @@ int heap_command(int argc, char **argv)
 		    "do not give both --offsets and --nearest: with --offsets, rbdump does not search for a layout");
 	if (options.core && options.stop)
 		return command_line_wrong(&line, "", "--stop can be used only with PID: a core is never stopped");
+	if (options.objspace && (top || options.rows == 0 || options.json || options.diff || options.stop))
+		return command_line_wrong(&line, "",
+					  "--format can be used only without --top, --all, --json, --diff and --stop");
 	if (max_pause && !options.stop)
 		return command_line_wrong(&line, "", "--max-pause can be used only with --stop");
 	if (!options.core && (options.ruby_version || options.force))

@@ -10,6 +10,7 @@ from harness.dump import run
 
 HERE = pathlib.Path(__file__).parent.parent / "targets/heap"
 ROW = struct.Struct("<5Q")
+EDGE = struct.Struct("<2Q")
 TYPES = (
     "NONE OBJECT CLASS MODULE FLOAT STRING REGEXP ARRAY HASH STRUCT BIGNUM FILE DATA MATCH COMPLEX RATIONAL "
     "x NIL TRUE FALSE SYMBOL FIXNUM UNDEF x x x IMEMO NODE ICLASS ZOMBIE MOVED x"
@@ -35,9 +36,9 @@ def sections(elf):
 class Objects:
     """A program with objects of every type, which has told all of them and does nothing more."""
 
-    def __init__(self, ruby, extension, script="objects.rb", flags=()):
+    def __init__(self, ruby, extension, script="objects.rb", flags=(), references=False):
         self.process = subprocess.Popen(
-            [ruby.path, *flags, "--disable-gems", HERE / script, extension],
+            [ruby.path, *flags, "--disable-gems", HERE / script, extension, str(int(references))],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self.pid = self.process.pid
@@ -68,6 +69,10 @@ class Objects:
                 self.objects.append(
                     Truth(address, f"T_{TYPES[flags & 31]}", names.get(klass), klass and klass not in names, slot_size, size)
                 )
+
+        self.references = collections.defaultdict(list)
+        for pair in EDGE.iter_unpack(out.read(int(out.readline()) * EDGE.size)):
+            self.references[pair[0]].append(pair[1])
 
     def __exit__(self, *_):
         self.process.kill()

@@ -83,4 +83,4 @@ names = nil
 GC.start
 GC.start
 GC.disable
-Truth.tell
+Truth.tell(ARGV[1].to_i)

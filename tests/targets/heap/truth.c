@@ -14,6 +14,7 @@ typedef size_t size_of_object(VALUE object);
 extern VALUE rb_define_module(const char *name);
 extern void rb_define_module_function(VALUE module, const char *name, VALUE (*function)(), int arguments);
 extern void rb_objspace_each_objects(int (*visit)(void *start, void *end, size_t stride, void *data), void *data);
+extern void rb_objspace_reachable_objects_from(VALUE object, void (*visit)(VALUE to, void *data), void *data);
 extern VALUE rb_obj_class(VALUE object);
 extern void rb_thread_sleep_forever(void);
 
@@ -26,6 +27,14 @@ struct row {
 	VALUE address, flags, klass;
 	unsigned long slot_size, size; /* what ObjectSpace.memsize_of gives; 0 if it must not be asked */
 };
+
+/* A reference, as the collector marks it. */
+struct edge {
+	VALUE from, to;
+};
+
+static struct edge *edges;
+static size_t nr_edges, edges_capacity;
 
 static struct row *rows;
 static size_t count, capacity;
@@ -56,17 +65,35 @@ static int visit(void *start, void *end, size_t stride, void *data)
 	return 0;
 }
 
-/* Writes all objects to standard output, after a line with their number, and waits for ever. */
-static VALUE tell(VALUE self)
+static void add_edge(VALUE to, void *from)
 {
-	const char *at = (const char *)rows;
-	size_t left;
+	if (nr_edges == edges_capacity)
+		abort();
+	edges[nr_edges++] = (struct edge){*(VALUE *)from, to};
+}
+
+static void find_edges(void)
+{
+	edges_capacity = count * 16;
+	edges = malloc(edges_capacity * sizeof(edges[0]));
+	if (!edges)
+		abort();
+	for (size_t i = 0; i < count; i++) {
+		const unsigned int type = rows[i].flags & TYPE_MASK;
+
+		if (type != NONE && type != NODE && type != MOVED && type != ZOMBIE)
+			rb_objspace_reachable_objects_from(rows[i].address, add_edge, &rows[i].address);
+	}
+}
+
+/* Writes items to standard output, after a line with their number. */
+static void write_all(const void *items, size_t number, size_t size)
+{
+	const char *at = items;
+	size_t left = number * size;
 	char line[64];
 
-	(void)self;
-	rb_objspace_each_objects(visit, NULL);
-	left = count * sizeof(rows[0]);
-	snprintf(line, sizeof(line), "%zu\n", count);
+	snprintf(line, sizeof(line), "%zu\n", number);
 	if (write(STDOUT_FILENO, line, strlen(line)) < 0)
 		abort();
 	while (left > 0) {
@@ -77,6 +104,17 @@ static VALUE tell(VALUE self)
 		at += n;
 		left -= (size_t)n;
 	}
+}
+
+/* Writes all objects to standard output, then all references, if they are wanted, and waits for ever. */
+static VALUE tell(VALUE self, VALUE with_references)
+{
+	(void)self;
+	rb_objspace_each_objects(visit, NULL);
+	if (with_references == 3) /* the Integer 1 */
+		find_edges();
+	write_all(rows, count, sizeof(rows[0]));
+	write_all(edges, nr_edges, sizeof(edges[0]));
 	for (;;)
 		rb_thread_sleep_forever();
 }
@@ -97,6 +135,6 @@ void Init_truth(void)
 	size_of = (size_of_object *)dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
 	if (!rows || !size_of)
 		abort();
-	rb_define_module_function(module, "tell", (VALUE(*)())tell, 0);
+	rb_define_module_function(module, "tell", (VALUE(*)())tell, 1);
 	rb_define_module_function(module, "address", (VALUE(*)())address, 1);
 }

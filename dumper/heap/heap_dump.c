@@ -1,0 +1,63 @@
+#include "heap/heap_dump.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "heap/objspace_dump.h"
+
+/* Standard output has the objects. */
+static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	fputs("rbdump: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	va_end(arguments);
+}
+
+static void tell_doubts(const struct heap_walk *walk, const struct objspace_dump *result, bool runs)
+{
+	if (runs)
+		note("The process ran while its heap was read, so the objects are of different moments.");
+	if (walk->blind)
+		note("Some of the objects can be dead: the garbage collector was running, or this Ruby does not tell "
+		     "which are.");
+	if (result->unknown > 0)
+		note("%" PRIu64 " of %" PRIu64
+		     " objects may have more or fewer references than are written; most are T_DATA, whose references "
+		     "only C code knows.",
+		     result->unknown, result->objects);
+	if (walk->incomplete)
+		note("Part of the heap could not be read.");
+}
+
+struct error *heap_dump(const struct heap_options *options, struct session *session, enum exit_status *status)
+{
+	const bool runs = !options->core;
+	struct objspace_dump result;
+	struct ruby ruby = session->ruby;
+	struct heap_walk walk = {0};
+	struct error *error = NULL;
+
+	ruby.memory = session_memory(session);
+	if (!ruby.memory || !heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk)) {
+		memory_destroy(ruby.memory);
+		return error_no_memory();
+	}
+	objspace_dump_write(&walk, stdout, &result);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		error = error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
+	else if (walk.no_memory)
+		error = error_no_memory();
+	else
+		tell_doubts(&walk, &result, runs);
+	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	heap_walk_clear(&walk);
+	memory_destroy(ruby.memory);
+	return error;
+}

@@ -1,0 +1,16 @@
+/*
+ * `rbdump heap -f objspace`: writes all objects of a heap to standard output, for other tools (objspace_dump.h).
+ */
+#ifndef RBDUMP_HEAP_DUMP_H
+#define RBDUMP_HEAP_DUMP_H
+
+#include "heap/heap.h"
+#include "session/session.h"
+
+/*
+ * Writes the objects of an open target. What is missing or doubtful is told on standard error. On success, *status
+ * receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read.
+ */
+struct error *heap_dump(const struct heap_options *options, struct session *session, enum exit_status *status);
+
+#endif

@@ -1,0 +1,67 @@
+#include "heap/heap_open.h"
+
+#include "ruby/heap_pages.h"
+#include "session/open.h"
+
+static struct error *lacks(const char *label)
+{
+	return error_create(EXIT_NO_RUBY,
+			    "the layout lacks %s, so the heap cannot be read; `rbdump layout ELF` makes a new layout "
+			    "from a Ruby with debug symbols",
+			    label);
+}
+
+/* Fails if the heap cannot be read: the layout lacks what is needed, or the garbage collector is another one. */
+static struct error *check_ruby(const struct session *session)
+{
+	static const enum layout_member_id members[] = {F_objspace_pages, F_basic_flags, F_basic_klass};
+	static const enum layout_enumerator_id types[] = {E_RUBY_T_OBJECT, E_RUBY_T_STRING, E_RUBY_T_HASH,
+							  E_RUBY_T_DATA};
+	const struct layout *layout = session->layout.layout;
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		if (!layout_has(layout, members[i]))
+			return lacks(layout_member_specs[members[i]].label);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!layout->enumerators[types[i]].present)
+			return lacks(layout_enumerator_specs[types[i]].label);
+	if (!heap_pages_are_known(layout))
+		return lacks("a member of heap_page");
+	if (session->ruby.other_gc)
+		return error_create(EXIT_NO_RUBY,
+				    "%s %d uses another garbage collector than Ruby's own "
+				    "(RUBY_GC_LIBRARY), whose heap rbdump cannot read",
+				    session->target->operations->name, session->target->pid);
+	return NULL;
+}
+
+struct error *heap_open(const struct heap_options *options, struct session **ret)
+{
+	/* To find the layout, no thread needs to be stopped. */
+	const struct session_options live = {
+	    .no_stop = true,
+	    .offsets = options->offsets,
+	    .nearest = options->nearest,
+	    .time_limit_s = options->time_limit_s,
+	};
+	const struct session_core_options core = {
+	    .core = {.file = options->core, .executable = options->executable, .force = options->force},
+	    .offsets = options->offsets,
+	    .nearest = options->nearest,
+	    .ruby_version = options->ruby_version,
+	    .time_limit_s = options->time_limit_s,
+	};
+	struct trace *trace;
+	struct error *error =
+	    options->core ? session_open_core(&core, ret, &trace) : session_open(options->pid, &live, ret, &trace);
+
+	if (error)
+		return error;
+	trace_destroy(trace);
+	error = check_ruby(*ret);
+	if (error) {
+		session_close(*ret);
+		*ret = NULL;
+	}
+	return error;
+}

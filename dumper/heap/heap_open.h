@@ -1,0 +1,16 @@
+/*
+ * Opens a target whose heap is to be read.
+ */
+#ifndef RBDUMP_HEAP_OPEN_H
+#define RBDUMP_HEAP_OPEN_H
+
+#include "heap/heap.h"
+#include "session/session.h"
+
+/*
+ * Opens the process or the core. The caller closes it with session_close(). Fails, among other reasons, if the heap cannot
+ * be read: the layout lacks what is needed, or the garbage collector is another one than Ruby's own.
+ */
+struct error *heap_open(const struct heap_options *options, struct session **ret);
+
+#endif

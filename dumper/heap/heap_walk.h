@@ -1,0 +1,57 @@
+/*
+ * Visits the objects of a heap, one after the other in the order of their addresses, with what their references and their
+ * sizes depend on. The heap is read once: while the target runs, the objects are of different moments.
+ *
+ * Only one batch of pages (heap_copy.h), and the memory outside the heap that belongs to one page, are kept at a time.
+ */
+#ifndef RBDUMP_HEAP_WALK_H
+#define RBDUMP_HEAP_WALK_H
+
+#include "heap/heap_copy.h"
+#include "ruby/object_refs.h"
+#include "ruby/object_size.h"
+
+struct heap_walk {
+	const struct ruby *ruby;
+	struct heap_copy *copy;
+	memory_source *source;
+	void *context;
+	bool runs;
+	struct ruby lasting; /* the Ruby, with a snapshot for what does not change: shapes, types, names */
+	struct object_refs refs;
+	struct object_sizes sizes;
+	bool strings;	      /* the caller reads the bytes of Strings */
+	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC) */
+	bool late;	      /* the time was over before all pages were read */
+	bool incomplete;      /* a page, or the list of pages, could not be read in time or at all */
+	bool blind;	      /* dead objects could not be told from live ones in some pages */
+	bool no_memory;
+};
+
+/* An object that is visited. All pointers are valid only during the visit. */
+struct heap_object {
+	struct object_slot slot;
+	uint64_t flags;	       /* RBasic.flags */
+	uint64_t type;	       /* RUBY_T_ */
+	struct access *access; /* for what is outside the slot */
+	const struct heap_copy_page *page;
+	uint64_t index; /* of the slot in its page */
+	bool dead;	/* the last collection has not marked the object, but has not swept its slot yet either */
+};
+
+/* Returns false to stop. */
+typedef bool heap_walk_visit(void *context, struct heap_walk *walk, const struct heap_object *object);
+
+/*
+ * Prepares a walk. The caller keeps everything that it passes until heap_walk_clear().
+ *   source, context, runs, parallel  as for heap_copy_create()
+ * Returns false if there is not enough memory.
+ */
+bool heap_walk_begin(const struct ruby *ruby, memory_source *source, void *context, bool runs, bool parallel,
+		     struct heap_walk *ret);
+void heap_walk_clear(struct heap_walk *walk);
+
+/* Visits all objects; dead ones, too. Sets `late`, `incomplete`, `blind` and `no_memory`. */
+void heap_walk_each(struct heap_walk *walk, heap_walk_visit *visit, void *context);
+
+#endif

@@ -1,0 +1,386 @@
+#include "heap/objspace_dump.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "ruby/class.h"
+#include "ruby/collections.h"
+#include "ruby/data_refs.h"
+#include "ruby/object_type.h"
+#include "ruby/value.h"
+
+/*
+ * encoding.h, v1_9_3_0 to v4_0_5 and head: ENCODING_MASK; ENC_CODERANGE_MASK, FL_USER8 and FL_USER9; encindex.h: the
+ * numbers of the first encodings.
+ */
+#define ENCODING_MASK	0x7fu
+#define CODERANGE_MASK	3u
+#define CODERANGE_SHIFT 8
+enum { CODERANGE_UNKNOWN, CODERANGE_7BIT, CODERANGE_VALID, CODERANGE_BROKEN };
+static const char *const encodings[] = {"ASCII-8BIT", "UTF-8", "US-ASCII"};
+
+/* The longest String whose bytes are written, and the longest name of a type. */
+#define BYTES_MAX (UINT64_C(1) << 20)
+#define NAME_MAX  128
+
+struct writer {
+	FILE *stream;
+	struct objspace_dump *result;
+	/* Of the object that is being written. */
+	const struct layout *layout;
+	const struct heap_object *object;
+	uint64_t klass;
+	size_t references;
+};
+
+/* As Ruby: a byte that is not ASCII is not escaped, so only text of ASCII is written by this function. */
+static void string(struct writer *writer, const uint8_t *bytes, size_t length)
+{
+	FILE *stream = writer->stream;
+
+	fputc_unlocked('"', stream);
+	for (size_t i = 0; i < length; i++) {
+		const uint8_t c = bytes[i];
+
+		if (c == '"' || c == '\\') {
+			fputc_unlocked('\\', stream);
+			fputc_unlocked(c, stream);
+		} else if (c < 0x20 || c == 0x7f) {
+			fprintf(stream, "\\u%04x", c);
+		} else {
+			fputc_unlocked(c, stream);
+		}
+	}
+	fputc_unlocked('"', stream);
+}
+
+static void address(struct writer *writer, uint64_t value)
+{
+	static const char digits[] = "0123456789abcdef";
+	char text[2 + 2 + 16 + 1];
+	char *at = text + sizeof(text);
+
+	*--at = '"';
+	do
+		*--at = digits[value & 15];
+	while ((value >>= 4) != 0);
+	*--at = 'x';
+	*--at = '0';
+	*--at = '"';
+	fwrite_unlocked(at, 1, (size_t)(text + sizeof(text) - at), writer->stream);
+}
+
+static void name(struct writer *writer, const char *key)
+{
+	fputs_unlocked(", \"", writer->stream);
+	fputs_unlocked(key, writer->stream);
+	fputs_unlocked("\":", writer->stream);
+}
+
+static void number(struct writer *writer, const char *key, uint64_t value)
+{
+	name(writer, key);
+	fprintf(writer->stream, "%" PRIu64, value);
+}
+
+static void yes(struct writer *writer, const char *key, bool is)
+{
+	if (!is)
+		return;
+	name(writer, key);
+	fputs_unlocked("true", writer->stream);
+}
+
+static void words(struct writer *writer, const char *key, const char *value)
+{
+	name(writer, key);
+	string(writer, (const uint8_t *)value, strlen(value));
+}
+
+static uint64_t slot(const struct writer *writer, enum layout_member_id id)
+{
+	return slot_member(writer->layout, &writer->object->slot, id);
+}
+
+static bool flag(const struct writer *writer, enum layout_enumerator_id id)
+{
+	return slot_has_flag(writer->layout, writer->object->flags, id);
+}
+
+static uint64_t user_bits(const struct writer *writer, int shift, uint64_t mask)
+{
+	return writer->object->flags >> (writer->layout->enumerators[E_RUBY_FL_USHIFT].value + shift) & mask;
+}
+
+static bool is_ascii(const uint8_t *bytes, uint64_t length)
+{
+	for (uint64_t i = 0; i < length; i++)
+		if (bytes[i] >= 0x80)
+			return false;
+	return true;
+}
+
+/* The bytes of a String, if they are ASCII. */
+static void value(struct writer *writer, struct access *access, struct bytes bytes, uint64_t coderange)
+{
+	uint8_t *copy;
+
+	if (bytes.length == 0 || bytes.length > BYTES_MAX || coderange > CODERANGE_7BIT)
+		return;
+	copy = malloc(bytes.length);
+	if (copy && access_bytes(access, bytes.address, copy, bytes.length) && is_ascii(copy, bytes.length)) {
+		name(writer, "value");
+		string(writer, copy, bytes.length);
+	}
+	free(copy);
+}
+
+static void of_string(struct writer *writer)
+{
+	static const char *const coderanges[] = {"unknown", "7bit", "valid", "broken"};
+	const struct heap_object *object = writer->object;
+	const struct layout_number *shift = &writer->layout->enumerators[E_RUBY_ENCODING_SHIFT];
+	const uint64_t coderange = user_bits(writer, CODERANGE_SHIFT, CODERANGE_MASK);
+	const uint64_t encoding = shift->present ? object->flags >> shift->value & ENCODING_MASK : 0;
+	const bool embedded = !flag(writer, E_RSTRING_NOEMBED);
+	const bool shared = !embedded && flag(writer, E_RUBY_ELTS_SHARED);
+	struct access access = *object->access;
+	const struct bytes bytes = value_string(&access, object->slot.address);
+
+	yes(writer, "embedded", embedded);
+	yes(writer, "shared", shared);
+	if (!shared && !access.failed) {
+		number(writer, "bytesize", bytes.length);
+		if (!embedded && layout_has(writer->layout, F_string_capa) &&
+		    slot(writer, F_string_capa) != bytes.length)
+			number(writer, "capacity", slot(writer, F_string_capa));
+		value(writer, &access, bytes, coderange);
+	}
+	if (encoding != 0 && encoding < sizeof(encodings) / sizeof(encodings[0]))
+		words(writer, "encoding", encodings[encoding]);
+	words(writer, "coderange", coderanges[coderange]);
+	yes(writer, "broken", coderange == CODERANGE_BROKEN);
+}
+
+static void of_symbol(struct writer *writer)
+{
+	struct access access = *writer->object->access;
+	const struct bytes bytes = value_string(&access, slot(writer, F_symbol_fstr));
+
+	if (access.failed)
+		return;
+	number(writer, "bytesize", bytes.length);
+	value(writer, &access, bytes, CODERANGE_UNKNOWN);
+}
+
+static void of_hash(struct writer *writer)
+{
+	const struct heap_object *object = writer->object;
+	const uint64_t table = slot_hash_st(writer->layout, &object->slot, object->flags);
+	const struct layout_number *mask = &writer->layout->enumerators[E_RHASH_AR_TABLE_SIZE_MASK];
+	const struct layout_number *shift = &writer->layout->enumerators[E_RHASH_AR_TABLE_SIZE_SHIFT];
+	struct access access = *object->access;
+	uint64_t size = 0;
+
+	if (table != 0)
+		size = access_member(&access, table, F_st_num_entries);
+	else if (mask->present && shift->present)
+		size = (object->flags & (uint64_t)mask->value) >> shift->value;
+	if (!access.failed)
+		number(writer, "size", size);
+}
+
+static void of_array(struct writer *writer)
+{
+	struct access access = *writer->object->access;
+	uint64_t elements;
+	const uint64_t length = value_array(&access, writer->object->slot.address, &elements);
+	const bool embedded = flag(writer, E_RARRAY_EMBED_FLAG);
+
+	if (access.failed)
+		return;
+	number(writer, "length", length);
+	yes(writer, "shared", length > 0 && !embedded && flag(writer, E_RUBY_ELTS_SHARED));
+	yes(writer, "embedded", embedded);
+}
+
+static void of_class(struct writer *writer, struct heap_walk *walk)
+{
+	const uint64_t klass = writer->object->slot.address;
+	struct access access = ruby_access(&walk->lasting);
+	struct text text = {0};
+	struct bytes path;
+	bool permanent;
+
+	class_path(&walk->lasting, &access, klass, &path, &permanent);
+	if (!access.failed && path.address != 0 && value_append(&text, &access, path)) {
+		name(writer, "name");
+		string(writer, (const uint8_t *)text.data, text.length);
+	}
+	text_clear(&text);
+	yes(writer, "singleton",
+	    flag(writer, E_RUBY_FL_SINGLETON) && slot_is(writer->layout, writer->object->flags, E_RUBY_T_CLASS));
+}
+
+static void of_data(struct writer *writer)
+{
+	const struct heap_object *object = writer->object;
+	struct access access = *object->access;
+	const uint64_t at = data_refs_type_name(&access, &object->slot, object->flags);
+	char text[NAME_MAX];
+	size_t length = 0;
+
+	if (at == 0)
+		return;
+	while (length < sizeof(text) && access_bytes(&access, at + length, text + length, 1) && text[length] != '\0')
+		length++;
+	if (!access.failed && is_ascii((const uint8_t *)text, length)) {
+		name(writer, "struct");
+		string(writer, (const uint8_t *)text, length);
+	}
+}
+
+static void of_object(struct writer *writer, struct heap_walk *walk)
+{
+	struct object_shape shape;
+
+	yes(writer, "embedded", flag(writer, E_ROBJECT_EMBED));
+	if (!ivars_shape(&walk->refs.ivars, writer->object->flags, &shape) || shape.address == 0)
+		return;
+	if (!shape.too_complex)
+		number(writer, "ivars", shape.fields);
+	yes(writer, "too_complex_shape", shape.too_complex);
+}
+
+static void of_file(struct writer *writer)
+{
+	struct access access = *writer->object->access;
+	const uint64_t io = slot(writer, F_file_fptr);
+	int64_t fd;
+
+	if (io == 0 || !layout_has(writer->layout, F_io_fd))
+		return;
+	fd = access_signed(&access, io, F_io_fd);
+	if (!access.failed)
+		fprintf(writer->stream, ", \"fd\":%" PRId64, fd);
+}
+
+static void by_type(struct writer *writer, struct heap_walk *walk)
+{
+	const struct layout *layout = writer->layout;
+	const uint64_t flags = writer->object->flags;
+
+	if (slot_is(layout, flags, E_RUBY_T_STRING))
+		of_string(writer);
+	else if (slot_is(layout, flags, E_RUBY_T_HASH))
+		of_hash(writer);
+	else if (slot_is(layout, flags, E_RUBY_T_ARRAY))
+		of_array(writer);
+	else if (slot_is(layout, flags, E_RUBY_T_OBJECT))
+		of_object(writer, walk);
+	else if (slot_is(layout, flags, E_RUBY_T_DATA))
+		of_data(writer);
+	else if (slot_is(layout, flags, E_RUBY_T_CLASS) || slot_is(layout, flags, E_RUBY_T_MODULE))
+		of_class(writer, walk);
+	else if (slot_is(layout, flags, E_RUBY_T_SYMBOL))
+		of_symbol(writer);
+	else if (slot_is(layout, flags, E_RUBY_T_FILE))
+		of_file(writer);
+	else if (slot_is(layout, flags, E_RUBY_T_IMEMO)) {
+		const char *imemo = object_imemo_name(layout, value_imemo_type(layout, flags));
+
+		if (imemo)
+			words(writer, "imemo_type", imemo + strlen("imemo_"));
+	}
+}
+
+static void reference(void *context, const struct object_ref *ref)
+{
+	struct writer *writer = context;
+
+	/* Ruby, too, leaves out the class, which has a key of its own. */
+	if (ref->target == writer->klass)
+		return;
+	if (writer->references++ == 0)
+		name(writer, "references");
+	fputs_unlocked(writer->references == 1 ? "[" : ", ", writer->stream);
+	address(writer, ref->target);
+}
+
+static void references(struct writer *writer, struct heap_walk *walk)
+{
+	const struct heap_object *object = writer->object;
+
+	writer->references = 0;
+	if (!object_refs_each(&walk->refs, object->access, &object->slot, reference, writer))
+		writer->result->unknown++;
+	if (writer->references > 0)
+		fputc_unlocked(']', writer->stream);
+}
+
+static void collector_flags(struct writer *writer)
+{
+	const struct heap_object *object = writer->object;
+	const struct heap_copy_page *page = object->page;
+	const struct {
+		const char *name;
+		bool is;
+	} flags[] = {
+	    {"wb_protected", page->shady && !heap_copy_bit(page, page->shady, object->index)},
+	    {"old", collections_is_old(writer->layout, object->flags)},
+	    {"marked", heap_copy_bit(page, page->marked, object->index)},
+	    {"pinned", heap_copy_bit(page, page->pinned, object->index)},
+	};
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (!flags[i].is)
+			continue;
+		fprintf(writer->stream, "%s\"%s\":true", any ? ", " : ", \"flags\":{", flags[i].name);
+		any = true;
+	}
+	if (any)
+		fputc_unlocked('}', writer->stream);
+}
+
+static bool write_object(void *context, struct heap_walk *walk, const struct heap_object *object)
+{
+	struct writer *writer = context;
+	const char *type = object_type_name(writer->layout, object->type);
+	const bool internal = slot_is(writer->layout, object->flags, E_RUBY_T_IMEMO) ||
+			      slot_is(writer->layout, object->flags, E_RUBY_T_NODE);
+	uint64_t owned;
+
+	if (object->dead || !type)
+		return true;
+	writer->object = object;
+	writer->klass = internal ? 0 : slot(writer, F_basic_klass);
+	writer->result->objects++;
+	fputs_unlocked("{\"address\":", writer->stream);
+	address(writer, object->slot.address);
+	words(writer, "type", type + strlen("T_"));
+	number(writer, "slot_size", object->slot.size);
+	if (writer->klass != 0) {
+		name(writer, "class");
+		address(writer, writer->klass);
+	}
+	yes(writer, "frozen", flag(writer, E_RUBY_FL_FREEZE));
+	by_type(writer, walk);
+	references(writer, walk);
+	if (object_size(&walk->sizes, object->access, &object->slot, &owned))
+		number(writer, "memsize", object->slot.size + owned);
+	collector_flags(writer);
+	fputs_unlocked("}\n", writer->stream);
+	return !ferror(writer->stream);
+}
+
+void objspace_dump_write(struct heap_walk *walk, FILE *stream, struct objspace_dump *ret)
+{
+	struct writer writer = {.stream = stream, .result = ret, .layout = walk->ruby->layout};
+
+	*ret = (struct objspace_dump){0};
+	walk->strings = true;
+	heap_walk_each(walk, write_object, &writer);
+}

@@ -1,0 +1,24 @@
+/*
+ * Writes a heap in the format of Ruby's ObjectSpace.dump_all, for the tools that read it: one line of JSON for each
+ * object, with its address, type, class, value if it is a String, references, size and flags. Roots have lines of their
+ * own. The format: ext/objspace/objspace_dump.c in Ruby's sources, 2.7.0 to 3.4.9.
+ */
+#ifndef RBDUMP_OBJSPACE_DUMP_H
+#define RBDUMP_OBJSPACE_DUMP_H
+
+#include <stdio.h>
+
+#include "heap/heap_walk.h"
+
+/* What was written. */
+struct objspace_dump {
+	uint64_t objects;
+	uint64_t unknown; /* objects of which not all references are known */
+};
+
+/*
+ * Writes all live objects. The caller checks ferror(), and `late`, `incomplete`, `blind` and `no_memory` of the walk.
+ */
+void objspace_dump_write(struct heap_walk *walk, FILE *stream, struct objspace_dump *ret);
+
+#endif

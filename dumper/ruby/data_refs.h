@@ -1,0 +1,25 @@
+/*
+ * The references of a T_DATA. Only the C code that made the object knows them, but there are three exceptions: a Proc and
+ * a Binding, whose structs are read; an object whose type tells where the references are (RUBY_TYPED_DECL_MARKING, since
+ * 3.3); and an object without a function that marks, which has no references. For any other T_DATA, each word of its
+ * memory is given as a conservative reference. If the memory is from glibc's malloc(), its length is known.
+ *
+ * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
+ * include/ruby/ruby.h), proc.c (block_mark), vm_core.h (struct rb_block).
+ */
+#ifndef RBDUMP_DATA_REFS_H
+#define RBDUMP_DATA_REFS_H
+
+#include "ruby/object_refs.h"
+
+/* Gives the references. Returns false if there may be more. */
+bool data_refs(struct refs_walk *walk);
+
+/* The address and the length of the memory of a T_DATA, as far as it is worth copying in advance; 0 if there is none. */
+uint64_t data_refs_outside(const struct layout *layout, const struct object_slot *slot, uint64_t flags,
+			   uint64_t *length);
+
+/* The address of the name of a T_DATA's type, a C string; 0 if it has no type. */
+uint64_t data_refs_type_name(struct access *access, const struct object_slot *slot, uint64_t flags);
+
+#endif

@@ -1,0 +1,96 @@
+#include "ruby/ivars.h"
+
+#include "ruby/object_slot.h"
+#include "ruby/st.h"
+
+/* The most objects without room for instance variables that are looked at. */
+#define GENERIC_MAX (1u << 22)
+
+/* shape.h, SHAPE_FLAG_SHIFT, v3_2_0 to v4_0_5 and head. */
+#define SHAPE_SHIFT 32
+
+/* The table of generic instance variables, while it is read. */
+struct reading {
+	struct address_map *map;
+	bool no_memory;
+};
+
+static bool add_generic(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	struct reading *reading = context;
+
+	(void)access;
+	reading->no_memory = !address_map_add(reading->map, key, record);
+	return !reading->no_memory;
+}
+
+/* The address of the array of shapes. */
+static uint64_t find_shapes(const struct ruby *ruby)
+{
+	const struct layout *layout = ruby->layout;
+	struct access access = ruby_access(ruby);
+	uint64_t ret = 0;
+
+	if (layout_has(layout, F_vm_shape_list))
+		ret = access_member(&access, ruby->vm, F_vm_shape_list);
+	else if (ruby->shape_tree != 0 && layout_has(layout, F_shape_tree_list))
+		ret = access_member(&access, access_word(&access, ruby->shape_tree), F_shape_tree_list);
+	return access.failed ? 0 : ret;
+}
+
+bool ivars_read(const struct ruby *ruby, struct ivars *ret)
+{
+	struct access access = ruby_access(ruby);
+	struct reading reading = {.map = &ret->generic};
+
+	*ret = (struct ivars){.layout = ruby->layout, .lasting = ruby->memory, .shapes = find_shapes(ruby)};
+	if (ruby->generic_ivars != 0 && layout_has(ruby->layout, F_generic_ivars_numiv)) {
+		const uint64_t table = access_word(&access, ruby->generic_ivars);
+
+		if (table != 0)
+			st_each(&access, table, GENERIC_MAX, add_generic, &reading);
+		address_map_sort(&ret->generic);
+	}
+	return !reading.no_memory;
+}
+
+void ivars_clear(struct ivars *ivars)
+{
+	address_map_clear(&ivars->generic);
+}
+
+bool ivars_shape(struct ivars *ivars, uint64_t flags, struct object_shape *ret)
+{
+	const struct layout *layout = ivars->layout;
+	struct access access = access_begin(ivars->lasting, layout);
+	struct object_shape *kept;
+	uint64_t address;
+
+	*ret = (struct object_shape){0};
+	if (!layout->sizes[S_shape].present)
+		return true;
+	if (ivars->shapes == 0)
+		return false;
+	address = ivars->shapes + (flags >> SHAPE_SHIFT) * (uint64_t)layout->sizes[S_shape].value;
+	kept = &ivars->kept[address / 8 % SHAPES_KEPT];
+	if (kept->address != address) {
+		struct object_shape shape = {.address = address};
+
+		if (layout->enumerators[E_SHAPE_OBJ_TOO_COMPLEX].present)
+			shape.too_complex = access_member(&access, address, F_shape_type) ==
+					    access_enum(&access, E_SHAPE_OBJ_TOO_COMPLEX);
+		if (layout_has(layout, F_shape_capacity))
+			shape.capacity = access_member(&access, address, F_shape_capacity);
+		shape.fields = access_member(&access, address, F_shape_next_iv_index);
+		if (access.failed)
+			return false;
+		*kept = shape;
+	}
+	*ret = *kept;
+	return true;
+}
+
+bool ivars_may_be_generic(const struct layout *layout, uint64_t flags)
+{
+	return slot_has_flag(layout, flags, E_RUBY_FL_EXIVAR);
+}

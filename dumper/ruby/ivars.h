@@ -1,0 +1,53 @@
+/*
+ * Where the instance variables of objects are. Since 3.2, an object has a shape: the list of its instance variables. All
+ * shapes are in one array; the number of an object's shape is in the top half of its flags. If an object has too many
+ * instance variables, or has got them in too many orders, they are in an st_table ("too complex").
+ *
+ * An object of a type without room for instance variables, for example a String, has them in a struct outside ("generic").
+ * One st_table has the addresses of these structs by the addresses of the objects.
+ *
+ * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: shape.h (SHAPE_FLAG_SHIFT; RSHAPE), variable.c (generic_iv_tbl_, since
+ * 4.0 generic_fields_tbl_).
+ */
+#ifndef RBDUMP_IVARS_H
+#define RBDUMP_IVARS_H
+
+#include "base/addresses.h"
+#include "ruby/ruby.h"
+
+struct object_shape {
+	uint64_t address; /* of the rb_shape; 0: not known, or this Ruby has none */
+	bool too_complex;
+	uint64_t fields;   /* how many instance variables an object with this shape has */
+	uint64_t capacity; /* for how many there is room outside the slot; 0 if this Ruby does not tell */
+};
+
+/* How many shapes are kept: objects of few shapes are often beside each other. */
+#define SHAPES_KEPT 256u
+
+struct ivars {
+	const struct layout *layout;
+	struct memory *lasting; /* for what does not change: the shapes */
+	uint64_t shapes;	/* the address of the array of shapes; 0 if it is not known */
+	struct object_shape kept[SHAPES_KEPT];
+	struct address_map generic; /* the struct of each object, by the object's address; since 4.0 an imemo_fields */
+};
+
+/*
+ * Reads where the shapes are, and the table of generic instance variables. Returns false if there is not enough memory.
+ * The caller frees `ret` with ivars_clear(), and keeps ruby->memory until then.
+ */
+bool ivars_read(const struct ruby *ruby, struct ivars *ret);
+void ivars_clear(struct ivars *ivars);
+
+/*
+ * Reads the shape of an object.
+ *   flags  RBasic.flags
+ * Returns false if there are shapes, but this one cannot be read.
+ */
+bool ivars_shape(struct ivars *ivars, uint64_t flags, struct object_shape *ret);
+
+/* Whether an object can have an entry in ivars->generic. */
+bool ivars_may_be_generic(const struct layout *layout, uint64_t flags);
+
+#endif
