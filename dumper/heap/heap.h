@@ -21,6 +21,7 @@ struct heap_options {
 	bool force;		  /* for a core: use `executable` even if it matches no mapped file */
 	bool json;
 	bool objspace;		   /* write all objects, as ObjectSpace.dump_all does */
+	const char *output;	   /* the file for `objspace`; NULL: standard output */
 	bool stop;		   /* stop the process while its heap is read */
 	double max_pause_ms;	   /* how long the process may be stopped at most */
 	size_t rows;		   /* how many rows the text has at most; 0: all */

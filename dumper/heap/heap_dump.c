@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "heap/objspace_dump.h"
+#include "heap/packed_file.h"
 
 /* Standard output has the objects. */
 static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
@@ -36,6 +37,26 @@ static void tell_doubts(const struct heap_walk *walk, const struct objspace_dump
 		note("Part of the heap could not be read.");
 }
 
+/* Writes to a file, or to standard output. */
+static struct error *write_to(const char *path, struct heap_walk *walk, struct objspace_dump *result)
+{
+	FILE *stream = stdout;
+	struct error *error = path ? packed_file_open(path, &stream) : NULL;
+	bool written;
+
+	if (error)
+		return error;
+	errno = 0;
+	objspace_dump_write(walk, stream, result);
+	written = fflush(stream) == 0 && !ferror(stream);
+	if (path && fclose(stream) != 0)
+		written = false;
+	if (written)
+		return NULL;
+	return error_create(EXIT_FAILED, "%s cannot be written: %s", path ? path : "standard output",
+			    errno != 0 ? strerror(errno) : "the compression failed");
+}
+
 struct error *heap_dump(const struct heap_options *options, struct session *session, enum exit_status *status)
 {
 	const bool runs = !options->core;
@@ -49,12 +70,10 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 		memory_destroy(ruby.memory);
 		return error_no_memory();
 	}
-	objspace_dump_write(&walk, stdout, &result);
-	if (fflush(stdout) != 0 || ferror(stdout))
-		error = error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
-	else if (walk.no_memory)
+	error = write_to(options->output, &walk, &result);
+	if (!error && walk.no_memory)
 		error = error_no_memory();
-	else
+	if (!error)
 		tell_doubts(&walk, &result, runs);
 	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	heap_walk_clear(&walk);

@@ -1,5 +1,5 @@
 /*
- * `rbdump heap -f objspace`: writes all objects of a heap to standard output, for other tools (objspace_dump.h).
+ * `rbdump heap -f objspace`: writes all objects of a heap, for other tools (objspace_dump.h).
  */
 #ifndef RBDUMP_HEAP_DUMP_H
 #define RBDUMP_HEAP_DUMP_H

@@ -26,6 +26,7 @@ static const struct option long_options[] = {
     {"pid", required_argument, NULL, 'p'},
     {"core", required_argument, NULL, 'c'},
     {"format", required_argument, NULL, 'f'},
+    {"output", required_argument, NULL, 'o'},
     {"json", no_argument, NULL, OPTION_JSON},
     {"stop", no_argument, NULL, OPTION_STOP},
     {"max-pause", required_argument, NULL, OPTION_MAX_PAUSE},
@@ -59,7 +60,7 @@ int heap_command(int argc, char **argv)
 
 	optind = 1;
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":p:c:f:n:h", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":p:c:f:o:n:h", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'p':
 			if (options.pid != 0)
@@ -74,6 +75,9 @@ int heap_command(int argc, char **argv)
 			if (strcmp(optarg, "objspace") != 0)
 				return command_line_wrong(&line, optarg, " is not a format: give objspace");
 			options.objspace = true;
+			break;
+		case 'o':
+			options.output = strcmp(optarg, "-") == 0 ? NULL : optarg;
 			break;
 		case OPTION_JSON:
 			options.json = true;
@@ -143,6 +147,8 @@ int heap_command(int argc, char **argv)
 	if (options.objspace && (top || options.rows == 0 || options.json || options.diff || options.stop))
 		return command_line_wrong(&line, "",
 					  "--format can be used only without --top, --all, --json, --diff and --stop");
+	if (options.output && !options.objspace)
+		return command_line_wrong(&line, "", "--output can be used only with --format");
 	if (max_pause && !options.stop)
 		return command_line_wrong(&line, "", "--max-pause can be used only with --stop");
 	if (!options.core && (options.ruby_version || options.force))
