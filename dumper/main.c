@@ -68,10 +68,11 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(int argc, char **argv);
 	} verbs[] = {
-	    {"dump", dump_command},	  {"record", record_command},
-	    {"report", report_command},	  {"experiment", experiment_command},
-	    {"heap", heap_command},	  {"layout", layout_command},
-	    {"version", version_command}, {"help", help_command},
+	    {"dump", dump_command},	{"record", record_command},
+	    {"report", report_command}, {"experiment", experiment_command},
+	    {"heap", heap_command},	{"object", object_command},
+	    {"layout", layout_command}, {"version", version_command},
+	    {"help", help_command},
 	};
 	struct error *error = open_files_check();
 

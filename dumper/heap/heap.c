@@ -173,17 +173,17 @@ static struct error *look_at(struct look_at_heap *look)
 {
 	struct session *session = look->session;
 	const struct heap_options *options = look->options;
-	const bool runs = !options->core && !options->stop;
+	const bool runs = !options->target.core && !options->stop;
 	struct error *error = NULL;
 	uint64_t began;
 
 	look->ruby = session->ruby;
 	look->ruby.memory = session_memory(session);
-	if (!look->ruby.memory ||
-	    !heap_count_begin(&look->ruby, target_read_pages, session->target, runs, !options->core, &look->count))
+	if (!look->ruby.memory || !heap_count_begin(&look->ruby, target_read_pages, session->target, runs,
+						    !options->target.core, &look->count))
 		return error_no_memory();
 	began = monotonic_ns();
-	if (options->core) {
+	if (options->target.core) {
 		look->count.deadline_ns = began + READING_NS;
 		look_at_still(look);
 	} else {
@@ -203,13 +203,13 @@ static void describe(const struct heap_options *options, const struct session *s
 {
 	*ret = (struct histogram){
 	    .pid = session->target->pid,
-	    .core = options->core,
+	    .core = options->target.core,
 	    .version = session->version,
 	    .description = session->description,
 	    .layout_releases = session_nearest(session),
-	    .mode = options->core   ? HEAP_CORE
-		    : options->stop ? HEAP_STOPPED
-				    : HEAP_UNPAUSED,
+	    .mode = options->target.core ? HEAP_CORE
+		    : options->stop	 ? HEAP_STOPPED
+					 : HEAP_UNPAUSED,
 	};
 }
 
@@ -230,7 +230,7 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 {
 	struct histogram histogram;
 	struct look_at_heap look = {.options = options, .result = &histogram};
-	struct error *error = heap_open(options, &look.session);
+	struct error *error = heap_open(&options->target, &look.session);
 
 	if (error)
 		return error;
@@ -255,7 +255,7 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 
 struct error *heap_main(const struct heap_options *options, enum exit_status *status)
 {
-	const bool stops = !options->core && options->stop;
+	const bool stops = !options->target.core && options->stop;
 	struct error *error = stops ? stop_guard_begin() : NULL;
 
 	if (error)

@@ -59,7 +59,7 @@ static struct error *write_to(const char *path, struct heap_walk *walk, struct o
 
 struct error *heap_dump(const struct heap_options *options, struct session *session, enum exit_status *status)
 {
-	const bool runs = !options->core;
+	const bool runs = !options->target.core;
 	struct objspace_dump result;
 	struct ruby ruby = session->ruby;
 	struct heap_walk walk = {0};

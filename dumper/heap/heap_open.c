@@ -35,25 +35,25 @@ static struct error *check_ruby(const struct session *session)
 	return NULL;
 }
 
-struct error *heap_open(const struct heap_options *options, struct session **ret)
+struct error *heap_open(const struct heap_target *from, struct session **ret)
 {
 	/* To find the layout, no thread needs to be stopped. */
 	const struct session_options live = {
 	    .no_stop = true,
-	    .offsets = options->offsets,
-	    .nearest = options->nearest,
-	    .time_limit_s = options->time_limit_s,
+	    .offsets = from->offsets,
+	    .nearest = from->nearest,
+	    .time_limit_s = from->time_limit_s,
 	};
 	const struct session_core_options core = {
-	    .core = {.file = options->core, .executable = options->executable, .force = options->force},
-	    .offsets = options->offsets,
-	    .nearest = options->nearest,
-	    .ruby_version = options->ruby_version,
-	    .time_limit_s = options->time_limit_s,
+	    .core = {.file = from->core, .executable = from->executable, .force = from->force},
+	    .offsets = from->offsets,
+	    .nearest = from->nearest,
+	    .ruby_version = from->ruby_version,
+	    .time_limit_s = from->time_limit_s,
 	};
 	struct trace *trace;
 	struct error *error =
-	    options->core ? session_open_core(&core, ret, &trace) : session_open(options->pid, &live, ret, &trace);
+	    from->core ? session_open_core(&core, ret, &trace) : session_open(from->pid, &live, ret, &trace);
 
 	if (error)
 		return error;

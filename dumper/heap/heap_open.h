@@ -11,6 +11,6 @@
  * Opens the process or the core. The caller closes it with session_close(). Fails, among other reasons, if the heap cannot
  * be read: the layout lacks what is needed, or the garbage collector is another one than Ruby's own.
  */
-struct error *heap_open(const struct heap_options *options, struct session **ret);
+struct error *heap_open(const struct heap_target *from, struct session **ret);
 
 #endif

@@ -1,10 +1,14 @@
 #include "ruby/ivars.h"
 
+#include "ruby/class.h"
 #include "ruby/object_slot.h"
 #include "ruby/st.h"
 
 /* The most objects without room for instance variables that are looked at. */
 #define GENERIC_MAX (1u << 22)
+
+/* The most instance variables of one object that are searched. */
+#define IVARS_OF_ONE_MAX 4096
 
 /* shape.h, SHAPE_FLAG_SHIFT, v3_2_0 to v4_0_5 and head. */
 #define SHAPE_SHIFT 32
@@ -88,6 +92,59 @@ bool ivars_shape(struct ivars *ivars, uint64_t flags, struct object_shape *ret)
 	}
 	*ret = *kept;
 	return true;
+}
+
+/* Each shape, up to the root, has the name of one instance variable more than its parent. */
+static uint64_t id_by_shape(const struct ivars *ivars, uint64_t shape, uint64_t index)
+{
+	struct access access = access_begin(ivars->lasting, ivars->layout);
+
+	for (int seen = 0; seen < IVARS_OF_ONE_MAX && !access.failed; seen++) {
+		const uint64_t count = access_member(&access, shape, F_shape_next_iv_index);
+
+		if (access_member(&access, shape, F_shape_type) == access_enum(&access, E_SHAPE_IVAR) &&
+		    count == index + 1)
+			return access.failed ? 0 : access_member(&access, shape, F_shape_edge_name);
+		if (count <= index)
+			break;
+		shape =
+		    ivars->shapes + access_member(&access, shape, F_shape_parent_id) * access_sizeof(&access, S_shape);
+	}
+	return 0;
+}
+
+struct wish {
+	uint64_t index, id;
+};
+
+/* variable.c, iv_index_tbl: up to 2.7 the index by the ID; in 3.0 and 3.1, a struct by the ID. */
+static bool is_other(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	struct wish *wish = context;
+	const uint64_t index =
+	    layout_has(access->layout, F_iv_entry_index) ? access_member(access, record, F_iv_entry_index) : record;
+
+	if (access->failed || index != wish->index)
+		return !access->failed;
+	wish->id = key;
+	return false;
+}
+
+uint64_t ivars_id(struct ivars *ivars, uint64_t klass, uint64_t flags, uint64_t index)
+{
+	struct access access = access_begin(ivars->lasting, ivars->layout);
+	struct wish wish = {.index = index};
+	struct object_shape shape;
+	uint64_t real;
+
+	if (ivars_shape(ivars, flags, &shape) && shape.address != 0)
+		return ivars->layout->enumerators[E_SHAPE_IVAR].present ? id_by_shape(ivars, shape.address, index) : 0;
+	real = class_real(&access, klass);
+	if (real == 0 || !layout_has(ivars->layout, F_classext_iv_index_tbl))
+		return 0;
+	st_each(&access, access_member(&access, class_ext(&access, real), F_classext_iv_index_tbl), IVARS_OF_ONE_MAX,
+		is_other, &wish);
+	return wish.id;
 }
 
 bool ivars_may_be_generic(const struct layout *layout, uint64_t flags)

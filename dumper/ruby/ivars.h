@@ -47,6 +47,14 @@ void ivars_clear(struct ivars *ivars);
  */
 bool ivars_shape(struct ivars *ivars, uint64_t flags, struct object_shape *ret);
 
+/*
+ * Finds the name of an instance variable of an object. Returns its ID; 0 if it is not found.
+ *   klass  RBasic.klass of the object
+ *   flags  RBasic.flags
+ *   index  its place among the object's instance variables
+ */
+uint64_t ivars_id(struct ivars *ivars, uint64_t klass, uint64_t flags, uint64_t index);
+
 /* Whether an object can have an entry in ivars->generic. */
 bool ivars_may_be_generic(const struct layout *layout, uint64_t flags);
 

@@ -6,7 +6,7 @@
 #define RBDUMP_HELP_H
 
 extern const char help_overview[], help_dump[], help_layout[], help_record[], help_report[], help_experiment[],
-    help_heap[], help_version[];
+    help_heap[], help_object[], help_version[];
 
 /*
  * The names of the verbs, and the help texts of the verbs in the same order. The script help/pages.py makes both

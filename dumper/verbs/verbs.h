@@ -15,6 +15,7 @@ int record_command(int argc, char **argv);
 int report_command(int argc, char **argv);
 int experiment_command(int argc, char **argv);
 int heap_command(int argc, char **argv);
+int object_command(int argc, char **argv);
 int version_command(int argc, char **argv);
 
 #endif

@@ -1,0 +1,206 @@
+#include "heap/object.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "heap/heap_open.h"
+#include "heap/heap_walk.h"
+#include "ruby/collections.h"
+#include "ruby/object_text.h"
+#include "ruby/object_type.h"
+#include "ruby/value.h"
+
+/* A reference from one object to another. */
+struct edge {
+	uint64_t from;
+	struct object_ref ref;
+};
+
+/* References, as they are found. */
+struct edges {
+	struct edge *of;
+	size_t count, capacity;
+	uint64_t found; /* more than `count`, if there were too many */
+	size_t limit;
+	bool no_memory;
+};
+
+struct look {
+	uint64_t address; /* of the object */
+	size_t limit;
+	bool found;
+	/* What is kept of the object itself. */
+	uint64_t flags, slot_size, owned;
+	bool size_known, refs_known, dead, shady, pinned;
+	struct edges out, in;
+	uint64_t from; /* the object whose references are being visited */
+};
+
+static void add_edge(struct edges *edges, uint64_t from, const struct object_ref *ref)
+{
+	edges->found++;
+	if (edges->count == edges->limit)
+		return;
+	if (!array_make_room(edges->of, edges->capacity, edges->count + 1)) {
+		edges->no_memory = true;
+		return;
+	}
+	edges->of[edges->count++] = (struct edge){from, *ref};
+}
+
+static void out(void *context, const struct object_ref *ref)
+{
+	struct look *look = context;
+
+	add_edge(&look->out, look->address, ref);
+}
+
+static void in(void *context, const struct object_ref *ref)
+{
+	struct look *look = context;
+
+	if (ref->target == look->address)
+		add_edge(&look->in, look->from, ref);
+}
+
+static bool visit(void *context, struct heap_walk *walk, const struct heap_object *object)
+{
+	struct look *look = context;
+
+	look->from = object->slot.address;
+	if (!object->dead)
+		object_refs_each(&walk->refs, object->access, &object->slot, in, look);
+	if (object->slot.address == look->address) {
+		look->found = true;
+		look->flags = object->flags;
+		look->slot_size = object->slot.size;
+		look->dead = object->dead;
+		look->shady = heap_copy_bit(object->page, object->page->shady, object->index);
+		look->pinned = heap_copy_bit(object->page, object->page->pinned, object->index);
+		look->size_known = object_size(&walk->sizes, object->access, &object->slot, &look->owned);
+		look->refs_known = object_refs_each(&walk->refs, object->access, &object->slot, out, look);
+	}
+	return !look->in.no_memory && !look->out.no_memory;
+}
+
+static void print_text(struct text *text)
+{
+	text_print(text->data ? text->data : "", stdout);
+	text_clear(text);
+}
+
+static void print_value(struct heap_walk *walk, uint64_t value)
+{
+	struct access access = ruby_access(&walk->lasting);
+	struct text text = {0};
+
+	object_add_text(&walk->lasting, &access, value, &text);
+	print_text(&text);
+}
+
+static void print_ref(struct heap_walk *walk, const struct edge *edge)
+{
+	struct access access = ruby_access(&walk->lasting);
+	struct text text = {0};
+
+	object_add_ref(&walk->lasting, &access, &walk->refs.ivars, edge->from, &edge->ref, &text);
+	print_text(&text);
+	if (edge->ref.certainty == REF_CONSERVATIVE)
+		fputs(" (perhaps)", stdout);
+}
+
+static void print_facts(const struct look *look, const struct layout *layout)
+{
+	const char *type = object_type_name(layout, look->flags & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value);
+
+	printf("  %s in a slot of %" PRIu64 " bytes", type ? type : "?", look->slot_size);
+	if (look->owned > 0 || !look->size_known)
+		printf(", owns %s%" PRIu64 " bytes outside it", look->size_known ? "" : "at least ", look->owned);
+	printf("; %s", collections_is_old(layout, look->flags) ? "old" : "young");
+	if (slot_has_flag(layout, look->flags, E_RUBY_FL_FREEZE))
+		fputs(", frozen", stdout);
+	if (look->shady)
+		fputs(", without write barrier", stdout);
+	if (look->pinned)
+		fputs(", pinned", stdout);
+	if (look->dead)
+		fputs(", dead: the collector will free it", stdout);
+	putchar('\n');
+}
+
+static void print_more(const struct edges *edges)
+{
+	if (edges->found > edges->count)
+		printf("  and %" PRIu64 " more; --all prints all\n", edges->found - edges->count);
+}
+
+static void print(const struct look *look, struct heap_walk *walk)
+{
+	print_value(walk, look->address);
+	putchar('\n');
+	print_facts(look, walk->ruby->layout);
+	printf("\nRefers to %" PRIu64 "%s:\n", look->out.found, look->refs_known ? "" : " or more or fewer");
+	for (size_t i = 0; i < look->out.count; i++) {
+		fputs("  ", stdout);
+		print_ref(walk, &look->out.of[i]);
+		fputs(" → ", stdout);
+		print_value(walk, look->out.of[i].ref.target);
+		putchar('\n');
+	}
+	print_more(&look->out);
+	printf("\nReferred to by %" PRIu64 " objects:\n", look->in.found);
+	for (size_t i = 0; i < look->in.count; i++) {
+		fputs("  ", stdout);
+		print_value(walk, look->in.of[i].from);
+		fputs(", ", stdout);
+		print_ref(walk, &look->in.of[i]);
+		putchar('\n');
+	}
+	print_more(&look->in);
+}
+
+static struct error *look_at(struct look *look, struct heap_walk *walk, const struct session *session)
+{
+	heap_walk_each(walk, visit, look);
+	if (walk->no_memory || look->in.no_memory || look->out.no_memory)
+		return error_no_memory();
+	if (!look->found)
+		return error_create(EXIT_FAILED, "there is no object at 0x%" PRIx64 " in the heap of %s %d",
+				    look->address, session->target->operations->name, session->target->pid);
+	print(look, walk);
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
+	return NULL;
+}
+
+struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, enum exit_status *status)
+{
+	const size_t limit = rows > 0 ? rows : SIZE_MAX;
+	struct look look = {.address = address, .in.limit = limit, .out.limit = limit};
+	const bool runs = !target->core;
+	struct heap_walk walk = {0};
+	struct session *session;
+	struct error *error = heap_open(target, &session);
+	struct ruby ruby;
+
+	if (error)
+		return error;
+	ruby = session->ruby;
+	ruby.memory = session_memory(session);
+	if (ruby.memory && heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk))
+		error = look_at(&look, &walk, session);
+	else
+		error = error_no_memory();
+	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	free(look.in.of);
+	free(look.out.of);
+	heap_walk_clear(&walk);
+	memory_destroy(ruby.memory);
+	session_close(session);
+	return error;
+}

@@ -1,0 +1,17 @@
+/*
+ * `rbdump object`: prints one object of a heap: its class, its references, and which objects refer to it.
+ */
+#ifndef RBDUMP_OBJECT_H
+#define RBDUMP_OBJECT_H
+
+#include "heap/heap.h"
+
+/*
+ * Prints the object at an address to standard output.
+ *   rows  how many references are printed at most, each way; 0: all
+ * On success, *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read. Fails, among other
+ * reasons, if there is no object at that address.
+ */
+struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, enum exit_status *status);
+
+#endif

@@ -1,0 +1,81 @@
+#include "heap/object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/tell.h"
+#include "verbs/heap_target.h"
+#include "verbs/help.h"
+#include "verbs/verbs.h"
+
+enum { OPTION_ALL = OPTION_OWN };
+
+static const struct option long_options[] = {
+    HEAP_TARGET_OPTIONS,
+    {"top", required_argument, NULL, 'n'},
+    {"all", no_argument, NULL, OPTION_ALL},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* How many references are shown each way if the user does not say otherwise, and what can be asked for at most. */
+#define TOP	30
+#define TOP_MAX 1e6
+
+/* Parses an address, such as 0x7f0012345678. */
+static bool parse_address(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	if (text[0] != '0' || (text[1] | 0x20) != 'x')
+		return false;
+	errno = 0;
+	*ret = strtoull(text, &end, 16);
+	return errno == 0 && end > text + 2 && *end == '\0' && *ret != 0;
+}
+
+int object_command(int argc, char **argv)
+{
+	const struct command_line line = {"object", help_object, long_options};
+	struct heap_target target = {0};
+	enum exit_status status = EXIT_FAILED;
+	size_t rows = TOP;
+	uint64_t address;
+	struct error *error;
+	double number;
+	int option, wrong, last;
+
+	optind = 1;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":p:c:n:h", long_options, NULL)) != -1) {
+		if (heap_target_take(&line, option, &target, &wrong)) {
+			if (wrong)
+				return wrong;
+			continue;
+		}
+		switch (option) {
+		case 'n':
+			if (!command_line_whole(optarg, TOP_MAX, &number))
+				return command_line_wrong(&line, optarg, " is not a number of references");
+			rows = (size_t)number;
+			break;
+		case OPTION_ALL:
+			rows = 0;
+			break;
+		default:
+			return command_line_other(&line, option, argv);
+		}
+	}
+	/* The address is the last argument. */
+	if (optind == argc)
+		return command_line_wrong(&line, "", "give the ADDRESS of an object");
+	if (!parse_address(argv[argc - 1], &address))
+		return command_line_wrong(&line, argv[argc - 1], " is not an ADDRESS of the form 0x7f0012345678");
+	wrong = heap_target_finish(&line, argc - 1, argv, &target, &last);
+	if (wrong)
+		return wrong;
+	if (last < argc - 1)
+		return command_line_unexpected(&line, argv[last]);
+	error = object_main(&target, address, rows, &status);
+	return error ? tell_error(error) : (int)status;
+}
