@@ -108,7 +108,7 @@ static void add_object(const struct ruby *ruby, struct access *access, uint64_t 
 	/* The smallest slot has 40 bytes (gc.c, RVALUE, v1_9_3_0 to v3_4_9), or 32 (head). */
 	memset(bytes, 0, sizeof(bytes));
 	if (!access_bytes(&try, object, bytes, 32)) {
-		add(text, "0x%" PRIx64, object);
+		add(text, "object");
 		return;
 	}
 	access_bytes(&try, object + 32, bytes + 32, 32);
@@ -117,25 +117,23 @@ static void add_object(const struct ruby *ruby, struct access *access, uint64_t 
 	name = object_type_name(layout, flags & access_enum(access, E_RUBY_T_MASK));
 	if (slot_is(layout, flags, E_RUBY_T_STRING)) {
 		add_string(access, object, text);
-		add(text, " 0x%" PRIx64, object);
 	} else if (slot_is(layout, flags, E_RUBY_T_CLASS)) {
 		add_module(ruby, access, object, "class", text);
 	} else if (slot_is(layout, flags, E_RUBY_T_MODULE)) {
 		add_module(ruby, access, object, "module", text);
 	} else if (slot_is(layout, flags, E_RUBY_T_IMEMO)) {
 		name = object_imemo_name(layout, value_imemo_type(layout, flags));
-		add(text, "%s 0x%" PRIx64, name ? name : "internal object", object);
+		add(text, "%s", name ? name : "internal object");
 	} else if (slot_is(layout, flags, E_RUBY_T_ICLASS) || !name) {
-		add(text, "%s 0x%" PRIx64, name ? "included module" : "no object", object);
+		add(text, "%s", name ? "included module" : "no object");
 	} else {
 		add_class_of(access, ruby, slot_member(layout, &slot, F_basic_klass), text);
 		if (slot_is(layout, flags, E_RUBY_T_ARRAY) || slot_is(layout, flags, E_RUBY_T_HASH))
 			add_count(access, &slot, flags, text);
-		add(text, " 0x%" PRIx64, object);
 	}
 }
 
-void object_add_text(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text)
+static void add_value(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text)
 {
 	const struct layout *layout = access->layout;
 	const struct layout_number *symbol = &layout->enumerators[E_RUBY_SYMBOL_FLAG];
@@ -154,6 +152,13 @@ void object_add_text(const struct ruby *ruby, struct access *access, uint64_t va
 		add_object(ruby, access, value, text);
 	else
 		add(text, "0x%" PRIx64, value);
+}
+
+void object_add_text(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text)
+{
+	add_value(ruby, access, value, text);
+	if (value_is_object(value))
+		add(text, " 0x%" PRIx64, value);
 }
 
 static void add_ivar(const struct ruby *ruby, struct access *access, struct ivars *ivars, uint64_t from, uint64_t index,
@@ -193,7 +198,7 @@ void object_add_ref(const struct ruby *ruby, struct access *access, struct ivars
 		break;
 	case REF_VALUE:
 		add(text, "[");
-		object_add_text(ruby, access, ref->name, text);
+		add_value(ruby, access, ref->name, text);
 		add(text, "]");
 		break;
 	case REF_CONSTANT:

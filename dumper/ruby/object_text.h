@@ -13,7 +13,7 @@
 
 /*
  * Appends a description of any VALUE, for example `42`, `:name`, `"text" 0x7f0012345678`,
- * `nil`, `Array (3 entries) 0x7f0012345678`, `Foo 0x7f0012345678`, `class Foo`.
+ * `nil`, `Array (3 entries) 0x7f0012345678`, `Foo 0x7f0012345678`, `class Foo 0x7f0012345678`.
  */
 void object_add_text(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text);
 
