@@ -5,8 +5,8 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "heap/kinds.h"
 #include "memory/overlay.h"
-#include "ruby/collections.h"
 #include "ruby/value.h"
 
 /* The pages of memory for the structs outside the heap that belong to the objects of one page of the heap. */
@@ -43,9 +43,7 @@ struct reading {
 	struct heap_count *count;
 	struct purpose purpose;
 	struct object_sizes sizes;
-	uint64_t type_mask, type_imemo;
-	size_t flags_at, klass_at;
-	bool internal[OBJECT_TYPES];		   /* types whose klass is no class */
+	struct kinds kinds;
 	struct addresses unread;		   /* pages that could not be read */
 	uint16_t numbers[HEAP_PAGE_BYTES_MAX / 8]; /* the group of each slot of the page that is being read */
 };
@@ -81,31 +79,6 @@ void heap_count_clear(struct heap_count *count)
 	*count = (struct heap_count){0};
 }
 
-static uint64_t enumerator(const struct layout *layout, enum layout_enumerator_id id)
-{
-	return layout->enumerators[id].present ? (uint64_t)layout->enumerators[id].value : UINT64_MAX;
-}
-
-static struct reading begin_reading(struct heap_count *count, const struct purpose *purpose)
-{
-	static const enum layout_enumerator_id internal[] = {E_RUBY_T_IMEMO, E_RUBY_T_NODE, E_RUBY_T_ICLASS,
-							     E_RUBY_T_ZOMBIE, E_RUBY_T_MOVED};
-	const struct layout *layout = count->ruby->layout;
-	struct reading reading = {
-	    .count = count,
-	    .purpose = *purpose,
-	    .type_mask = enumerator(layout, E_RUBY_T_MASK) % OBJECT_TYPES,
-	    .type_imemo = enumerator(layout, E_RUBY_T_IMEMO),
-	    .flags_at = layout->members[F_basic_flags].offset,
-	    .klass_at = layout->members[F_basic_klass].offset,
-	};
-
-	for (size_t i = 0; i < sizeof(internal) / sizeof(internal[0]); i++)
-		reading.internal[enumerator(layout, internal[i]) % OBJECT_TYPES] |=
-		    layout->enumerators[internal[i]].present;
-	return reading;
-}
-
 static struct object_slot slot_of(const struct heap_copy_page *page, uint64_t index)
 {
 	return (struct object_slot){page->at.start + index * page->at.slot_size,
@@ -131,19 +104,12 @@ static struct heap_pool *pool_of(struct heap_totals *totals, uint64_t slot_size)
 static uint16_t group_of(const struct reading *reading, const struct heap_copy_page *page, const uint8_t *bytes,
 			 uint64_t index)
 {
-	const struct heap_count *count = reading->count;
-	const uint64_t flags = value_word(bytes + reading->flags_at);
-	struct census_kind kind = {.type = (uint8_t)(flags & reading->type_mask)};
+	struct census_kind kind;
 
-	if (kind.type == 0)
+	if (!kinds_of(&reading->kinds, bytes, &kind))
 		return CENSUS_FREE;
 	kind.dead = !page->swept && !heap_copy_bit(page, page->marked, index);
-	kind.old = collections_is_old(count->ruby->layout, flags);
-	if (kind.type == reading->type_imemo)
-		kind.imemo = (uint8_t)value_imemo_type(count->ruby->layout, flags);
-	if (!reading->internal[kind.type])
-		kind.klass = value_word(bytes + reading->klass_at);
-	return census_find(count->census, &kind);
+	return census_find(reading->count->census, &kind);
 }
 
 /* What the first reading saw of a page; NULL if it was not there, or had other slots. */
@@ -235,7 +201,7 @@ static struct memory *copy_outside(const struct reading *reading, const struct h
 		uint64_t length, wanted;
 
 		if (!object_size_may_want(&reading->sizes,
-					  value_word(slot.bytes + reading->flags_at) & reading->type_mask))
+					  value_word(slot.bytes + reading->kinds.flags_at) & reading->kinds.type_mask))
 			continue;
 		wanted = object_size_wants(&reading->sizes, &slot, &length);
 		if (value_is_object(wanted) && wanted <= UINT64_MAX - length) {
@@ -298,7 +264,8 @@ static void read_page(struct reading *reading, const struct heap_copy_page *page
 {
 	struct heap_count *count = reading->count;
 
-	if (!page->slots || page->at.slot_size < reading->flags_at + 8 || page->at.slot_size < reading->klass_at + 8) {
+	if (!page->slots || page->at.slot_size < reading->kinds.flags_at + 8 ||
+	    page->at.slot_size < reading->kinds.klass_at + 8) {
 		count->no_memory |= !addresses_add(&reading->unread, page->at.address);
 		return;
 	}
@@ -337,7 +304,7 @@ static void read_pages(struct reading *reading)
 
 static void read_heap(struct heap_count *count, const struct purpose *purpose)
 {
-	struct reading reading = begin_reading(count, purpose);
+	struct reading reading = {.count = count, .purpose = *purpose, .kinds = kinds_read(count->ruby->layout)};
 	struct ruby lasting = *count->ruby;
 
 	if (purpose->counts) {

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
-#include "ruby/class.h"
+#include "heap/kinds.h"
 #include "ruby/object_type.h"
 
 const char *histogram_doubt_name(enum heap_doubt doubt)
@@ -33,23 +33,9 @@ static const char *type_name(const struct ruby *ruby, const struct census_group 
 /* The name of a group's row, malloc'ed; NULL if there is not enough memory. */
 static char *name_of(const struct ruby *ruby, const struct census_group *group, uint16_t number)
 {
-	const struct layout_number *imemo = &ruby->layout->enumerators[E_RUBY_T_IMEMO];
-	struct access access = ruby_access(ruby);
 	struct text text = {0};
 
-	if (number == CENSUS_OTHERS) {
-		text_format(&text, "(others)");
-	} else if (imemo->present && (uint64_t)imemo->value == group->kind.type) {
-		const char *name = object_imemo_name(ruby->layout, group->kind.imemo);
-
-		text_format(&text, name ? "%s" : "%s%u", name ? name : "imemo ", group->kind.imemo);
-	} else if (group->kind.klass == 0) {
-		text_format(&text, "(internal)");
-	} else {
-		class_add_name(ruby, &access, class_real(&access, group->kind.klass), &text);
-		if (text.length == 0)
-			text_format(&text, "(unreadable class)");
-	}
+	kinds_add_name(ruby, &group->kind, number, &text);
 	if (!text.failed)
 		return text.data;
 	text_clear(&text);

@@ -1,8 +1,6 @@
 #include "ruby/object_text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "ruby/class.h"
@@ -11,26 +9,13 @@
 #include "ruby/symbol.h"
 #include "ruby/value.h"
 
-static void __attribute__((format(printf, 2, 3))) add(struct text *text, const char *format, ...)
-{
-	char buffer[160];
-	va_list arguments;
-	int length;
-
-	va_start(arguments, format);
-	length = vsnprintf(buffer, sizeof(buffer), format, arguments);
-	va_end(arguments);
-	if (length > 0)
-		text_add(text, buffer, (size_t)length < sizeof(buffer) ? (size_t)length : sizeof(buffer) - 1);
-}
-
 static void add_id(const struct ruby *ruby, struct access *access, uint64_t id, const char *prefix, struct text *text)
 {
 	struct access try = *access;
 
-	add(text, "%s", prefix);
+	text_format(text, "%s", prefix);
 	if (id == 0 || !symbol_add(ruby, &try, id, text))
-		add(text, "?");
+		text_format(text, "?");
 }
 
 /* A String, shortened, with quotes. Control characters are escaped by what prints the text. */
@@ -41,16 +26,16 @@ static void add_string(struct access *access, uint64_t object, struct text *text
 	const uint64_t length = bytes.length;
 
 	if (try.failed) {
-		add(text, "String");
+		text_format(text, "String");
 		return;
 	}
-	add(text, "\"");
+	text_format(text, "\"");
 	if (bytes.length > OBJECT_TEXT_BYTES)
 		bytes.length = OBJECT_TEXT_BYTES;
 	value_append(text, &try, bytes);
-	add(text, "\"");
+	text_format(text, "\"");
 	if (length > OBJECT_TEXT_BYTES)
-		add(text, "… (%" PRIu64 " bytes)", length);
+		text_format(text, "… (%" PRIu64 " bytes)", length);
 }
 
 static void add_class_of(struct access *access, const struct ruby *ruby, uint64_t klass, struct text *text)
@@ -62,7 +47,7 @@ static void add_class_of(struct access *access, const struct ruby *ruby, uint64_
 	if (real != 0)
 		class_add_name(ruby, &try, real, text);
 	if (text->length == before)
-		add(text, "object");
+		text_format(text, "object");
 }
 
 /* How many entries an Array or a Hash has. */
@@ -84,7 +69,7 @@ static void add_count(struct access *access, const struct object_slot *slot, uin
 			count = (flags & (uint64_t)mask->value) >> shift->value;
 	}
 	if (!try.failed)
-		add(text, " (%" PRIu64 " %s)", count, count == 1 ? "entry" : "entries");
+		text_format(text, " (%" PRIu64 " %s)", count, count == 1 ? "entry" : "entries");
 }
 
 static void add_module(const struct ruby *ruby, struct access *access, uint64_t object, const char *what,
@@ -92,7 +77,7 @@ static void add_module(const struct ruby *ruby, struct access *access, uint64_t 
 {
 	struct access try = *access;
 
-	add(text, "%s ", what);
+	text_format(text, "%s ", what);
 	class_add_name(ruby, &try, object, text);
 }
 
@@ -108,7 +93,7 @@ static void add_object(const struct ruby *ruby, struct access *access, uint64_t 
 	/* The smallest slot has 40 bytes (gc.c, RVALUE, v1_9_3_0 to v3_4_9), or 32 (head). */
 	memset(bytes, 0, sizeof(bytes));
 	if (!access_bytes(&try, object, bytes, 32)) {
-		add(text, "object");
+		text_format(text, "object");
 		return;
 	}
 	access_bytes(&try, object + 32, bytes + 32, 32);
@@ -123,9 +108,9 @@ static void add_object(const struct ruby *ruby, struct access *access, uint64_t 
 		add_module(ruby, access, object, "module", text);
 	} else if (slot_is(layout, flags, E_RUBY_T_IMEMO)) {
 		name = object_imemo_name(layout, value_imemo_type(layout, flags));
-		add(text, "%s", name ? name : "internal object");
+		text_format(text, "%s", name ? name : "internal object");
 	} else if (slot_is(layout, flags, E_RUBY_T_ICLASS) || !name) {
-		add(text, "%s", name ? "included module" : "no object");
+		text_format(text, "%s", name ? "included module" : "no object");
 	} else {
 		add_class_of(access, ruby, slot_member(layout, &slot, F_basic_klass), text);
 		if (slot_is(layout, flags, E_RUBY_T_ARRAY) || slot_is(layout, flags, E_RUBY_T_HASH))
@@ -141,24 +126,24 @@ static void add_value(const struct ruby *ruby, struct access *access, uint64_t v
 
 	/* special_consts.h, v1_9_3_0 to v4_0_5 and head: the lowest bit of an Integer is set. */
 	if (value & 1)
-		add(text, "%" PRId64, (int64_t)value >> 1);
+		text_format(text, "%" PRId64, (int64_t)value >> 1);
 	else if (value == 0)
-		add(text, "false");
+		text_format(text, "false");
 	else if (value == access_enum(access, E_RUBY_Qnil))
-		add(text, "nil");
+		text_format(text, "nil");
 	else if (symbol->present && shift->present && (value & 0xff) == (uint64_t)symbol->value)
 		add_id(ruby, access, value >> shift->value, ":", text);
 	else if (value_is_object(value))
 		add_object(ruby, access, value, text);
 	else
-		add(text, "0x%" PRIx64, value);
+		text_format(text, "0x%" PRIx64, value);
 }
 
 void object_add_text(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text)
 {
 	add_value(ruby, access, value, text);
 	if (value_is_object(value))
-		add(text, " 0x%" PRIx64, value);
+		text_format(text, " 0x%" PRIx64, value);
 }
 
 static void add_ivar(const struct ruby *ruby, struct access *access, struct ivars *ivars, uint64_t from, uint64_t index,
@@ -171,7 +156,7 @@ static void add_ivar(const struct ruby *ruby, struct access *access, struct ivar
 	if (id != 0)
 		add_id(ruby, access, id, "", text);
 	else
-		add(text, "instance variable %" PRIu64, index);
+		text_format(text, "instance variable %" PRIu64, index);
 }
 
 void object_add_ref(const struct ruby *ruby, struct access *access, struct ivars *ivars, uint64_t from,
@@ -191,15 +176,15 @@ void object_add_ref(const struct ruby *ruby, struct access *access, struct ivars
 		add_id(ruby, access, ref->name, "", text);
 		break;
 	case REF_ELEMENT:
-		add(text, "[%" PRIu64 "]", ref->name);
+		text_format(text, "[%" PRIu64 "]", ref->name);
 		break;
 	case REF_MEMBER:
-		add(text, "member %" PRIu64, ref->name);
+		text_format(text, "member %" PRIu64, ref->name);
 		break;
 	case REF_VALUE:
-		add(text, "[");
+		text_format(text, "[");
 		add_value(ruby, access, ref->name, text);
-		add(text, "]");
+		text_format(text, "]");
 		break;
 	case REF_CONSTANT:
 		add_id(ruby, access, ref->name, "constant ", text);
@@ -211,15 +196,15 @@ void object_add_ref(const struct ruby *ruby, struct access *access, struct ivars
 		add_id(ruby, access, ref->name, "method ", text);
 		break;
 	case REF_VARIABLE:
-		add(text, "local variable %" PRIu64, ref->name);
+		text_format(text, "local variable %" PRIu64, ref->name);
 		break;
 	case REF_PART:
-		add(text, "%s", (const char *)(uintptr_t)ref->name);
+		text_format(text, "%s", (const char *)(uintptr_t)ref->name);
 		break;
 	case REF_DATA:
-		add(text, "word %" PRIu64 " of its memory", ref->name);
+		text_format(text, "word %" PRIu64 " of its memory", ref->name);
 		break;
 	default:
-		add(text, "%s", plain[ref->label]);
+		text_format(text, "%s", plain[ref->label]);
 	}
 }

@@ -1,0 +1,34 @@
+/*
+ * The kind of an object, for the census: its class and its type. And the names of kinds.
+ */
+#ifndef RBDUMP_KINDS_H
+#define RBDUMP_KINDS_H
+
+#include "base/text.h"
+#include "heap/census.h"
+#include "ruby/object_slot.h"
+#include "ruby/ruby.h"
+
+/* What is the same for all objects of one Ruby. */
+struct kinds {
+	const struct layout *layout;
+	uint64_t type_mask, type_imemo;
+	size_t flags_at, klass_at;
+	bool internal[OBJECT_TYPES]; /* types whose klass is no class */
+};
+
+struct kinds kinds_read(const struct layout *layout);
+
+/*
+ * Reads the kind of the object in a slot. `dead` is left to the caller. Returns false if the slot is free.
+ *   bytes  of the slot; as many as the members RBasic.flags and RBasic.klass need
+ */
+bool kinds_of(const struct kinds *kinds, const uint8_t *bytes, struct census_kind *ret);
+
+/*
+ * Appends the name of a group: of its class, or of the kind of its internal objects; or in parentheses why it has none.
+ *   number  of the group in the census
+ */
+void kinds_add_name(const struct ruby *ruby, const struct census_kind *kind, uint16_t number, struct text *text);
+
+#endif
