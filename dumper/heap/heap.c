@@ -11,6 +11,7 @@
 #include "heap/heap_dump.h"
 #include "heap/heap_open.h"
 #include "heap/histogram.h"
+#include "heap/why.h"
 #include "ruby/collections.h"
 #include "session/snapshot.h"
 
@@ -234,8 +235,10 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 
 	if (error)
 		return error;
-	if (options->objspace) {
-		error = heap_dump(options, look.session, status);
+	if (options->objspace || options->why || options->dominators) {
+		error = options->objspace ? heap_dump(options, look.session, status)
+			: options->why	  ? heap_why(options, look.session, options->why, status)
+					  : heap_dominators(options, look.session, status);
 		session_close(look.session);
 		return error;
 	}

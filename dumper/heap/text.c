@@ -2,48 +2,18 @@
 
 #include "base/text.h"
 #include "heap/histogram.h"
-
-/* Room for a number with separators, or for a range of two. */
-#define NUMBER 64
-
-/* Writes a number with a comma between thousands. */
-static void number(uint64_t value, char ret[NUMBER])
-{
-	char digits[32];
-	int length = snprintf(digits, sizeof(digits), "%" PRIu64, value), at = 0;
-
-	for (int i = 0; i < length; i++) {
-		if (i > 0 && (length - i) % 3 == 0)
-			ret[at++] = ',';
-		ret[at++] = digits[i];
-	}
-	ret[at] = '\0';
-}
+#include "heap/numbers.h"
 
 static void range(uint64_t low, uint64_t high, char ret[NUMBER])
 {
 	char first[NUMBER], last[NUMBER];
 
-	number(low, first);
-	number(high, last);
+	number_text(low, first);
+	number_text(high, last);
 	if (low == high)
 		snprintf(ret, NUMBER, "%.31s", first);
 	else
 		snprintf(ret, NUMBER, "%.30s..%.30s", first, last);
-}
-
-/* Writes a number of bytes with a unit: "1.5 MiB". */
-static void bytes(uint64_t value, char ret[NUMBER])
-{
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-	double scaled = (double)value;
-	size_t unit = 0;
-
-	while (scaled >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
-		scaled /= 1024;
-		unit++;
-	}
-	snprintf(ret, NUMBER, unit == 0 ? "%.0f %s" : "%.1f %s", scaled, units[unit]);
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -92,12 +62,12 @@ static void totals(const struct heap_totals *totals, FILE *stream)
 {
 	char objects[NUMBER], free_slots[NUMBER], dead[NUMBER], size[NUMBER], pages[NUMBER], empty[NUMBER];
 
-	number(totals->objects, objects);
-	number(totals->free, free_slots);
-	number(totals->dead, dead);
-	number(totals->pages, pages);
-	number(totals->empty_pages, empty);
-	bytes(totals->page_bytes, size);
+	number_text(totals->objects, objects);
+	number_text(totals->free, free_slots);
+	number_text(totals->dead, dead);
+	number_text(totals->pages, pages);
+	number_text(totals->empty_pages, empty);
+	number_bytes(totals->page_bytes, size);
 	fprintf(stream, "%s objects, %s free slots, %s dead objects that were not swept yet\n", objects, free_slots,
 		dead);
 	fprintf(stream, "%s pages with %s of slots, %s of them empty; %.1f %% of the slots are in use\n\n", pages, size,
@@ -107,9 +77,9 @@ static void totals(const struct heap_totals *totals, FILE *stream)
 		const struct heap_pool *pool = &totals->pools[i];
 		char slots[NUMBER], used[NUMBER];
 
-		number(pool->pages, pages);
-		number(pool->slots, slots);
-		number(pool->slots - pool->free, used);
+		number_text(pool->pages, pages);
+		number_text(pool->slots, slots);
+		number_text(pool->slots - pool->free, used);
 		fprintf(stream, "%10" PRIu64 " %12s %14s %14s %7.1f\n", pool->slot_size, pages, slots, used,
 			percent(pool->slots - pool->free, pool->slots));
 	}
@@ -131,10 +101,10 @@ static void compared_row(const char *name, const struct heap_row *row, FILE *str
 		       before = row->before.slot_bytes + row->before.owned_bytes;
 	char objects[NUMBER], more[NUMBER], size[NUMBER], more_bytes[NUMBER];
 
-	number(row->objects, objects);
-	growth(row->objects, row->before.objects, number, more);
-	bytes(now, size);
-	growth(now, before, bytes, more_bytes);
+	number_text(row->objects, objects);
+	growth(row->objects, row->before.objects, number_text, more);
+	number_bytes(now, size);
+	growth(now, before, number_bytes, more_bytes);
 	fprintf(stream, "%14s %14s %11s %11s  ", objects, more, size, more_bytes);
 	text_print(name, stream);
 	fprintf(stream, " (%s)\n", row->type);
@@ -145,8 +115,8 @@ static void one_row(const char *name, const struct heap_row *row, FILE *stream)
 	char objects[NUMBER], slots[NUMBER], owned[NUMBER];
 
 	range(row->low, row->high, objects);
-	bytes(row->slot_bytes, slots);
-	bytes(row->owned_bytes, owned);
+	number_bytes(row->slot_bytes, slots);
+	number_bytes(row->owned_bytes, owned);
 	fprintf(stream, "%21s %11s %s%11s %6.1f  ", objects, slots, row->inexact > 0 ? ">" : " ", owned,
 		percent(row->old, row->objects));
 	text_print(name, stream);

@@ -7,7 +7,15 @@
 #include "verbs/help.h"
 #include "verbs/verbs.h"
 
-enum { OPTION_JSON = OPTION_OWN, OPTION_STOP, OPTION_MAX_PAUSE, OPTION_ALL, OPTION_DIFF };
+enum {
+	OPTION_JSON = OPTION_OWN,
+	OPTION_STOP,
+	OPTION_MAX_PAUSE,
+	OPTION_ALL,
+	OPTION_DIFF,
+	OPTION_WHY,
+	OPTION_DOMINATORS
+};
 
 static const struct option long_options[] = {
     HEAP_TARGET_OPTIONS,
@@ -18,6 +26,8 @@ static const struct option long_options[] = {
     {"max-pause", required_argument, NULL, OPTION_MAX_PAUSE},
     {"top", required_argument, NULL, 'n'},
     {"all", no_argument, NULL, OPTION_ALL},
+    {"why", required_argument, NULL, OPTION_WHY},
+    {"dominators", no_argument, NULL, OPTION_DOMINATORS},
     {"diff", required_argument, NULL, OPTION_DIFF},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -74,6 +84,12 @@ int heap_command(int argc, char **argv)
 			break;
 		case OPTION_ALL:
 			options.rows = 0;
+			break;
+		case OPTION_WHY:
+			options.why = optarg;
+			break;
+		case OPTION_DOMINATORS:
+			options.dominators = true;
 			break;
 		case OPTION_DIFF:
 			options.diff = optarg;

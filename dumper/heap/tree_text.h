@@ -1,0 +1,35 @@
+/*
+ * Prints a tree of a heap's objects (heap/tree.h) as text. A heap can have millions of objects, so the children of a row
+ * are merged by class, and a row stands for many objects. Only an object whose subtree has a large part of the whole weight
+ * gets a row of its own, with its address. Rows with little weight are left out.
+ */
+#ifndef RBDUMP_TREE_TEXT_H
+#define RBDUMP_TREE_TEXT_H
+
+#include <stdio.h>
+
+#include "heap/heap_graph.h"
+#include "heap/tree.h"
+
+/* How a tree is printed. */
+struct tree_text {
+	const struct heap_graph *graph;
+	struct heap_walk *walk; /* for the names of objects */
+	const struct tree *tree;
+	const uint64_t *weights; /* of each subtree */
+	uint64_t total;		 /* the weight of which percentages are printed */
+	bool bytes;		 /* weights are bytes, else numbers of objects */
+	size_t rows;		 /* how many rows a level has at most */
+	unsigned int depth;	 /* how many levels there are at most */
+	/*
+	 * Appends to `text` how a node is referred to by its parent, for example "@name"; for node 0 as the parent, the root.
+	 * Appends nothing if that is not known.
+	 */
+	void (*label)(void *context, uint32_t parent, uint32_t node, struct text *text);
+	void *context;
+};
+
+/* Prints the tree. Returns false if there is not enough memory. */
+bool tree_text_print(const struct tree_text *how, FILE *stream);
+
+#endif

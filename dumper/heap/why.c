@@ -1,0 +1,243 @@
+#include "heap/why.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap/dominators.h"
+#include "heap/heap_graph.h"
+#include "heap/numbers.h"
+#include "heap/tree_text.h"
+#include "ruby/object_text.h"
+
+/* How many levels, and how many rows of each, are printed at most. */
+#define DEPTH	      12
+#define ROWS_OF_LEVEL 12
+
+/* The longest path that is printed. */
+#define PATH_MAX_NODES 1000
+
+/* Everything for one look. */
+struct look {
+	const struct heap_options *options;
+	struct session *session;
+	struct ruby ruby;
+	struct heap_walk walk;
+	struct heap_graph graph;
+};
+
+/* Finds how an object is referred to. */
+struct wish {
+	uint64_t target;
+	struct object_ref ref;
+	bool found;
+};
+
+static void is_wished(void *context, const struct object_ref *ref)
+{
+	struct wish *wish = context;
+
+	/* The class of an object is the least that one wants to know of it. */
+	if (ref->target == wish->target && (!wish->found || wish->ref.label == REF_CLASS)) {
+		wish->ref = *ref;
+		wish->found = true;
+	}
+}
+
+static void label(void *context, uint32_t parent, uint32_t node, struct text *text)
+{
+	struct look *look = context;
+	struct access access = ruby_access(&look->walk.lasting);
+	struct wish wish = {0};
+	uint64_t size;
+
+	if (parent == 0)
+		return;
+	wish.target = slots_address(look->graph.slots, node, &size);
+	heap_graph_read_refs(&look->graph, &look->walk, parent, is_wished, &wish);
+	if (!wish.found)
+		return;
+	object_add_ref(&look->walk.lasting, &access, &look->walk.refs.ivars,
+		       slots_address(look->graph.slots, parent, &size), &wish.ref, text);
+	if (wish.ref.certainty == REF_CONSERVATIVE)
+		text_format(text, " (perhaps)");
+}
+
+static struct error *begin(const struct heap_options *options, struct session *session, struct look *ret)
+{
+	const bool runs = !options->target.core;
+
+	*ret = (struct look){.options = options, .session = session, .ruby = session->ruby};
+	ret->ruby.memory = session_memory(session);
+	if (!ret->ruby.memory ||
+	    !heap_walk_begin(&ret->ruby, target_read_pages, session->target, runs, runs, &ret->walk))
+		return error_no_memory();
+	return heap_graph_make(&ret->walk, &ret->graph);
+}
+
+static struct error *end(struct look *look, struct error *error, enum exit_status *status)
+{
+	if (!error && (fflush(stdout) != 0 || ferror(stdout)))
+		error = error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
+	*status = look->walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	heap_graph_clear(&look->graph);
+	heap_walk_clear(&look->walk);
+	memory_destroy(look->ruby.memory);
+	return error;
+}
+
+static void print_head(const struct look *look)
+{
+	char objects[NUMBER];
+
+	number_text(look->graph.objects, objects);
+	printf("%s %d: %s live objects", look->session->target->operations->name, look->session->target->pid, objects);
+	if (look->walk.runs)
+		fputs("; it ran while its heap was read", stdout);
+	if (look->walk.incomplete)
+		fputs("; part of the heap could not be read", stdout);
+	fputs("\n", stdout);
+}
+
+static struct error *print_tree(struct look *look, const uint32_t *parents, uint64_t *weights, bool bytes)
+{
+	struct tree tree;
+	struct tree_text how = {
+	    .graph = &look->graph,
+	    .walk = &look->walk,
+	    .tree = &tree,
+	    .weights = weights,
+	    .bytes = bytes,
+	    .rows = ROWS_OF_LEVEL,
+	    .depth = DEPTH,
+	    .label = label,
+	    .context = look,
+	};
+	bool printed;
+
+	if (!tree_make(parents, look->graph.graph.nodes, weights, &tree))
+		return error_no_memory();
+	how.total = weights[0];
+	printed = tree_text_print(&how, stdout);
+	tree_clear(&tree);
+	return printed ? NULL : error_no_memory();
+}
+
+struct error *heap_dominators(const struct heap_options *options, struct session *session, enum exit_status *status)
+{
+	struct look look;
+	struct dominators dominators = {0};
+	struct error *error = begin(options, session, &look);
+
+	if (!error && !dominators_find(&look.graph.graph, &dominators))
+		error = error_no_memory();
+	if (!error) {
+		print_head(&look);
+		error = print_tree(&look, dominators.immediate, look.graph.sizes, true);
+	}
+	dominators_clear(&dominators);
+	return end(&look, error, status);
+}
+
+/* Prints the path to one object, from the root on. */
+static struct error *print_path(struct look *look, const uint32_t *parents, uint32_t node)
+{
+	uint32_t path[PATH_MAX_NODES];
+	size_t length = 0;
+
+	if (parents[node] == GRAPH_NONE) {
+		puts("No path from a known root leads to the object. It may be garbage.");
+		return NULL;
+	}
+	for (uint32_t at = node; at != 0 && length < PATH_MAX_NODES; at = parents[at])
+		path[length++] = at;
+	while (length-- > 0) {
+		struct text text = {0};
+
+		label(look, parents[path[length]], path[length], &text);
+		if (text.length > 0)
+			text_format(&text, " → ");
+		heap_graph_add_text(&look->graph, &look->walk, path[length], &text);
+		fputs("  ", stdout);
+		text_print(text.data ? text.data : "?", stdout);
+		putchar('\n');
+		text_clear(&text);
+	}
+	return NULL;
+}
+
+/* Sets the weight of each object of a class to 1, and that of all others to 0. Returns how many there are. */
+static uint64_t weigh_class(struct look *look, const char *name)
+{
+	const struct heap_graph *graph = &look->graph;
+	bool wanted[CENSUS_GROUPS + 1] = {false};
+	uint64_t found = 0;
+
+	for (size_t i = CENSUS_OTHERS; i < census_end(graph->census); i++) {
+		struct text text = {0};
+
+		kinds_add_name(&look->walk.lasting, &census_group(graph->census, (uint16_t)i)->kind, (uint16_t)i,
+			       &text);
+		wanted[i] = text.data && strcmp(text.data, name) == 0;
+		text_clear(&text);
+	}
+	for (uint32_t i = 0; i < graph->graph.nodes; i++) {
+		graph->sizes[i] = wanted[graph->groups[i]];
+		found += graph->sizes[i];
+	}
+	return found;
+}
+
+static struct error *print_class(struct look *look, const uint32_t *parents, const char *name)
+{
+	const uint64_t found = weigh_class(look, name);
+	uint64_t reached = 0;
+	char all[NUMBER], some[NUMBER];
+
+	for (uint32_t i = 1; i < look->graph.graph.nodes; i++)
+		reached += parents[i] != GRAPH_NONE ? look->graph.sizes[i] : 0;
+	if (found == 0)
+		return error_create(EXIT_FAILED, "there is no live object of the class %s", name);
+	number_text(found, all);
+	number_text(reached, some);
+	printf("%s objects of %s; paths lead from the known roots to %s of them\n\n", all, name, some);
+	return print_tree(look, parents, look->graph.sizes, false);
+}
+
+static struct error *print_why(struct look *look, const char *what)
+{
+	uint32_t *parents = graph_shortest_paths(&look->graph.graph);
+	struct error *error;
+	uint64_t address;
+	uint32_t node;
+	char *end;
+
+	if (!parents)
+		return error_no_memory();
+	errno = 0;
+	address = strtoull(what, &end, 16);
+	print_head(look);
+	if (strncmp(what, "0x", 2) != 0) {
+		error = print_class(look, parents, what);
+	} else {
+		node = errno == 0 && *end == '\0' ? slots_number(look->graph.slots, address) : 0;
+		error = node != 0 && look->graph.groups[node] != CENSUS_FREE
+			    ? print_path(look, parents, node)
+			    : error_create(EXIT_FAILED, "there is no live object at %s", what);
+	}
+	free(parents);
+	return error;
+}
+
+struct error *heap_why(const struct heap_options *options, struct session *session, const char *what,
+		       enum exit_status *status)
+{
+	struct look look;
+	struct error *error = begin(options, session, &look);
+
+	if (!error)
+		error = print_why(&look, what);
+	return end(&look, error, status);
+}

@@ -1,0 +1,21 @@
+/*
+ * `rbdump heap --why` and `--dominators`: what keeps objects alive.
+ */
+#ifndef RBDUMP_WHY_H
+#define RBDUMP_WHY_H
+
+#include "heap/heap.h"
+#include "session/session.h"
+
+/*
+ * Prints shortest paths from the roots to an object, or to all objects of a class.
+ *   what  the address of an object, such as 0x7f0012345678, or the name of a class or of a kind of internal object
+ * On success, *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read.
+ */
+struct error *heap_why(const struct heap_options *options, struct session *session, const char *what,
+		       enum exit_status *status);
+
+/* Prints the objects by how much memory would be freed if they were garbage. *status as above. */
+struct error *heap_dominators(const struct heap_options *options, struct session *session, enum exit_status *status);
+
+#endif
