@@ -54,6 +54,10 @@ _rbdump()
 			;;
 		esac
 	fi
+	if [[ ${COMP_WORDS[1]} == heap && ( $previous == -f || $previous == --format ) ]]; then
+		COMPREPLY=(objspace)
+		return
+	fi
 	if [[ ${COMP_WORDS[1]} == heap && $previous == --diff ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$current")
 		return
@@ -104,8 +108,12 @@ _rbdump()
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == heap && $COMP_CWORD -gt 1 ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "-p --pid -c --core --ruby-version --force --json --stop --max-pause -n --top --all --diff --offsets --nearest \
-			--time-limit -h --help" -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W "-p --pid -c --core --ruby-version --force --json --stop --max-pause -n --top --all --diff --dominators --why \
+			-f --format -o --output --offsets --nearest --time-limit -h --help" -- "$current")
+		return
+	fi
+	if [[ ${COMP_WORDS[1]} == object && $COMP_CWORD -gt 1 ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "-p --pid -c --core --ruby-version --force -n --top --all --offsets --nearest --time-limit -h --help" -- "$current")
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == layout && $COMP_CWORD -gt 1 ]]; then
@@ -117,14 +125,14 @@ _rbdump()
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == help && $COMP_CWORD -gt 1 ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "dump record report experiment heap layout version" -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W "dump record report experiment heap object layout version" -- "$current")
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == version && $COMP_CWORD -gt 1 ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "-h --help" -- "$current")
 		return
 	fi
-	local verbs="dump record report experiment heap layout version help"
+	local verbs="dump record report experiment heap object layout version help"
 	[[ $COMP_CWORD -gt 1 ]] && verbs=""
 	if [[ $current != -* && ( $COMP_CWORD -eq 1 || ${COMP_WORDS[1]} == dump ) ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$verbs $(pgrep ruby 2>/dev/null)" -- "$current")

@@ -18,38 +18,40 @@ function __rbdump_command
     end
 end
 
-set -l verbs dump record report experiment heap layout version help
+set -l verbs dump record report experiment heap object layout version help
 
 complete -c rbdump -f
 complete -c rbdump -n "not __rbdump_verb $verbs" -a dump -d "print the stack of every thread"
 complete -c rbdump -n "not __rbdump_verb $verbs" -a record -d "sample a process"
 complete -c rbdump -n "not __rbdump_verb $verbs" -a report -d "show a recording"
 complete -c rbdump -n "not __rbdump_verb $verbs" -a experiment -d "measure how far sampled stacks can be trusted"
-complete -c rbdump -n "not __rbdump_verb $verbs" -a heap -d "count the objects of a process, by class"
+complete -c rbdump -n "not __rbdump_verb $verbs" -a heap -d "count the objects of a process, or show what keeps them alive"
+complete -c rbdump -n "not __rbdump_verb $verbs" -a object -d "print one object of a process"
 complete -c rbdump -n "not __rbdump_verb $verbs" -a layout -d "make the layout of a Ruby from its debug info"
 complete -c rbdump -n "not __rbdump_verb $verbs" -a version -d "print the version, and the available layouts"
 complete -c rbdump -n "not __rbdump_verb $verbs" -a help -d "print the options of a command"
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -a "(__rbdump_rubies)"
-complete -c rbdump -n "__rbdump_verb help" -a "dump record report experiment heap layout version"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -a "(__rbdump_rubies)"
+complete -c rbdump -n "__rbdump_verb help" -a "dump record report experiment heap object layout version"
 complete -c rbdump -n "__rbdump_verb report layout" -F
 complete -c rbdump -n "__rbdump_verb heap" -a "(__rbdump_rubies)"
+complete -c rbdump -n "__rbdump_verb object" -a "(__rbdump_rubies)"
 complete -c rbdump -n "__rbdump_verb record experiment" -a "(__rbdump_command)"
 complete -c rbdump -s h -l help -d "print the help"
 
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -s p -l pid -d "the process" -x -a "(__rbdump_rubies)"
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -s c -l core -d "a core file" -r -F
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -l children -d "also dump all descendants"
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -l json -d "print JSON instead of text"
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -l no-stop -d "do not pause the process"
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -l offsets -d "use this layout" -r -F
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -l nearest -d "if the release has no layout, use the nearest layout"
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -l time-limit -d "give up if there is nothing to show after this many seconds" -x
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -l ruby-version -d "the version of Ruby, if the core does not contain it" -x
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -l force -d "use the executable even if its build-id differs"
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -s V -l version -d "print the version, and the available layouts"
-complete -c rbdump -n "not __rbdump_verb record report experiment heap layout version help" -s g -l gen-offsets -d "make the layout of a Ruby from its debug info" -r -F
-complete -c rbdump -n "not __rbdump_verb record report experiment heap version help" -s o -l output -d "write the layout to this file" -r -F
-complete -c rbdump -n "not __rbdump_verb record report experiment heap version help" -l any-build -d "make one layout for all builds of this version"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s p -l pid -d "the process" -x -a "(__rbdump_rubies)"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s c -l core -d "a core file" -r -F
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l children -d "also dump all descendants"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l json -d "print JSON instead of text"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l no-stop -d "do not pause the process"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l offsets -d "use this layout" -r -F
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l nearest -d "if the release has no layout, use the nearest layout"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l time-limit -d "give up if there is nothing to show after this many seconds" -x
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l ruby-version -d "the version of Ruby, if the core does not contain it" -x
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l force -d "use the executable even if its build-id differs"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s V -l version -d "print the version, and the available layouts"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s g -l gen-offsets -d "make the layout of a Ruby from its debug info" -r -F
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object version help" -s o -l output -d "write the layout to this file" -r -F
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object version help" -l any-build -d "make one layout for all builds of this version"
 
 complete -c rbdump -n "__rbdump_verb record report" -s o -l output -d "write to this file" -r -F
 complete -c rbdump -n "__rbdump_verb record report" -l by -d "which time to show" -x -a "wall\t cpu\t gvl\t gc\t"
@@ -110,6 +112,20 @@ complete -c rbdump -n "__rbdump_verb heap" -l max-pause -d "with --stop: stop th
 complete -c rbdump -n "__rbdump_verb heap" -s n -l top -d "print only this many classes" -x
 complete -c rbdump -n "__rbdump_verb heap" -l all -d "print all classes"
 complete -c rbdump -n "__rbdump_verb heap" -l diff -d "compare with what --json wrote earlier" -r -F
+complete -c rbdump -n "__rbdump_verb heap" -l dominators -d "print which objects keep how much memory"
+complete -c rbdump -n "__rbdump_verb heap" -l why -d "print what keeps an object or a class alive" -x
+complete -c rbdump -n "__rbdump_verb heap" -s f -l format -d "write all objects for other tools" -x -a objspace
+complete -c rbdump -n "__rbdump_verb heap" -s o -l output -d "write the objects to this file" -r -F
 complete -c rbdump -n "__rbdump_verb heap" -l time-limit -d "give up if no layout is found within this many seconds" -x
 complete -c rbdump -n "__rbdump_verb heap" -l offsets -d "use this layout" -r -F
 complete -c rbdump -n "__rbdump_verb heap" -l nearest -d "if the release has no layout, use the nearest layout"
+
+complete -c rbdump -n "__rbdump_verb object" -s p -l pid -d "the process" -x -a "(__rbdump_rubies)"
+complete -c rbdump -n "__rbdump_verb object" -s c -l core -d "a core file" -r -F
+complete -c rbdump -n "__rbdump_verb object" -l ruby-version -d "the version of Ruby, if the core does not contain it" -x
+complete -c rbdump -n "__rbdump_verb object" -l force -d "use the executable even if its build-id differs"
+complete -c rbdump -n "__rbdump_verb object" -s n -l top -d "print only this many references each way" -x
+complete -c rbdump -n "__rbdump_verb object" -l all -d "print all references"
+complete -c rbdump -n "__rbdump_verb object" -l time-limit -d "give up if no layout is found within this many seconds" -x
+complete -c rbdump -n "__rbdump_verb object" -l offsets -d "use this layout" -r -F
+complete -c rbdump -n "__rbdump_verb object" -l nearest -d "if the release has no layout, use the nearest layout"
