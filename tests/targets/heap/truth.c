@@ -15,6 +15,7 @@ extern VALUE rb_define_module(const char *name);
 extern void rb_define_module_function(VALUE module, const char *name, VALUE (*function)(), int arguments);
 extern void rb_objspace_each_objects(int (*visit)(void *start, void *end, size_t stride, void *data), void *data);
 extern void rb_objspace_reachable_objects_from(VALUE object, void (*visit)(VALUE to, void *data), void *data);
+extern void rb_gc_register_address(VALUE *address);
 extern VALUE rb_obj_class(VALUE object);
 extern void rb_thread_sleep_forever(void);
 
@@ -126,6 +127,17 @@ static VALUE address(VALUE self, VALUE object)
 	return object << 1 | 1;
 }
 
+static VALUE held;
+
+/* Keeps an object in a C variable. */
+static VALUE hold(VALUE self, VALUE object)
+{
+	(void)self;
+	held = object;
+	rb_gc_register_address(&held);
+	return object;
+}
+
 void Init_truth(void)
 {
 	VALUE module = rb_define_module("Truth");
@@ -136,5 +148,6 @@ void Init_truth(void)
 	if (!rows || !size_of)
 		abort();
 	rb_define_module_function(module, "tell", (VALUE(*)())tell, 1);
+	rb_define_module_function(module, "hold", (VALUE(*)())hold, 1);
 	rb_define_module_function(module, "address", (VALUE(*)())address, 1);
 }
