@@ -76,6 +76,25 @@ static const struct constant constants[] = {
     {E_RICLASS_ORIGIN_SHARED_MTBL, {3, 0, 0, 0}, {3, 2, 0, 0}, USER(8)},
     {E_RICLASS_ORIGIN_SHARED_MTBL, {3, 2, 0, 0}, {4, 0, 0, 0}, USER(3)},
     {E_RCLASS_SUPERCLASSES_INCLUDE_SELF, {3, 2, 0, 0}, {4, 0, 0, 0}, USER(2)},
+    /* internal/class.h, v4_0_0 to v4_0_5 and head */
+    {E_RCLASS_BOXABLE, {4, 0, 0, 0}, ALL, USER(4)},
+    /* iseq.h, v2_3_0 to v2_4_10, and v2_5_0 to v4_0_5 and head: the bits above those of the imemo type */
+    {E_ISEQ_NOT_LOADED_YET, {2, 3, 0, 0}, {2, 5, 0, 0}, USER(4)},
+    {E_ISEQ_NOT_LOADED_YET, {2, 5, 0, 0}, ALL, USER(5)},
+    {E_ISEQ_USE_COMPILE_DATA, {2, 5, 0, 0}, ALL, USER(6)},
+    /* iseq.h, v2_6_0 to v3_1_7 */
+    {E_ISEQ_MARKABLE_ISEQ, {2, 6, 0, 0}, {3, 2, 0, 0}, USER(8)},
+    /* method.h, v3_0_0 to v4_0_5 and head: METHOD_ENTRY_INVALIDATED(me) tests IMEMO_FL_USER5 */
+    {E_METHOD_ENTRY_INVALIDATED, {3, 0, 0, 0}, ALL, USER(9)},
+    /* vm_callinfo.h, v3_0_0 to v3_1_7, v3_2_0 to v3_4_9 (FL_FREEZE), and v4_0_0 to v4_0_5 and head */
+    {E_VM_CALLCACHE_UNMARKABLE, {3, 0, 0, 0}, {3, 2, 0, 0}, USER(4)},
+    {E_VM_CALLCACHE_UNMARKABLE, {3, 2, 0, 0}, {4, 0, 0, 0}, 1 << 11},
+    {E_VM_CALLCACHE_UNMARKABLE, {4, 0, 0, 0}, ALL, USER(8)},
+    /* vm_callinfo.h, v3_3_0 to v4_0_5 and head */
+    {E_VM_CALLCACHE_SUPER, {3, 3, 0, 0}, ALL, USER(6)},
+    {E_VM_CALLCACHE_REFINEMENT, {3, 3, 0, 0}, ALL, USER(7)},
+    /* internal/imemo.h, head */
+    {E_MEMO_U3_IS_VALUE, {4, 1, 0, 0}, ALL, USER(4)},
     /* template/id.h.tmpl, v1_9_3_0 to v2_0_0_648 */
     {E_RUBY_ID_SCOPE_SHIFT, {1, 9, 3, 0}, {2, 1, 0, 0}, 3},
 };

@@ -52,11 +52,11 @@ static void test_series(void **state)
 	assert_int_equal(macros("1.9.2"), 0);
 	assert_int_equal(macros("1.9.3"), 26);
 	assert_int_equal(macros("2.2.10"), 27);
-	assert_int_equal(macros("2.3.8"), 17);
-	assert_int_equal(macros("2.4.0"), 4);
-	assert_int_equal(macros("2.10.1"), 4);
-	assert_int_equal(macros("4.0.5"), 3);
-	assert_int_equal(macros("10.0.0"), 3);
+	assert_int_equal(macros("2.3.8"), 18);
+	assert_int_equal(macros("2.4.0"), 5);
+	assert_int_equal(macros("2.10.1"), 7);
+	assert_int_equal(macros("4.0.5"), 10);
+	assert_int_equal(macros("10.0.0"), 11);
 	assert_int_equal(macros("2.3"), 0);
 	assert_int_equal(macros("2.3.0.1"), 0);
 }
@@ -85,6 +85,15 @@ static void test_values(void **state)
 	assert_int_equal(value_of("2.1.10", E_STR_NOFREE), -1);
 	assert_int_equal(value_of("3.4.9", E_RICLASS_IS_ORIGIN), 1 << 12);
 	assert_int_equal(value_of("4.0.0", E_RICLASS_IS_ORIGIN), -1);
+	assert_int_equal(value_of("2.4.10", E_ISEQ_NOT_LOADED_YET), 1 << 16);
+	assert_int_equal(value_of("2.5.0", E_ISEQ_NOT_LOADED_YET), 1 << 17);
+	assert_int_equal(value_of("3.1.7", E_ISEQ_MARKABLE_ISEQ), 1 << 20);
+	assert_int_equal(value_of("3.2.0", E_ISEQ_MARKABLE_ISEQ), -1);
+	assert_int_equal(value_of("2.7.8", E_METHOD_ENTRY_INVALIDATED), -1);
+	assert_int_equal(value_of("3.1.7", E_VM_CALLCACHE_UNMARKABLE), 1 << 16);
+	assert_int_equal(value_of("3.4.9", E_VM_CALLCACHE_UNMARKABLE), 1 << 11);
+	assert_int_equal(value_of("4.0.0", E_VM_CALLCACHE_UNMARKABLE), 1 << 20);
+	assert_int_equal(value_of("3.2.11", E_VM_CALLCACHE_SUPER), -1);
 }
 
 /* What the DWARF has counts. */

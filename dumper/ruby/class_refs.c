@@ -1,0 +1,347 @@
+#include "ruby/class_refs.h"
+
+#include "ruby/class.h"
+#include "ruby/st.h"
+
+/* shape.h, SHAPE_FLAG_SHIFT, v3_2_0 to v3_4_9: the number of a class's shape is in the top half of its flags. */
+#define SHAPE_SHIFT 32
+
+/* Gives what one entry of an id table leads to. */
+typedef void entry_visit(struct refs_walk *walk, uint64_t id, uint64_t value);
+
+static bool has(const struct refs_walk *walk, enum layout_member_id id)
+{
+	return layout_has(walk->refs->layout, id);
+}
+
+/* A member; 0 if this Ruby has none. */
+static uint64_t member(struct refs_walk *walk, uint64_t at, enum layout_member_id id)
+{
+	return has(walk, id) ? access_member(walk->access, at, id) : 0;
+}
+
+/* id_table.c, key2id, v2_5_0 to v4_0_5 and head: the key of an entry is the serial number of an ID. */
+static uint64_t id_of_key(const struct refs_walk *walk, uint64_t key)
+{
+	return key > access_enum(walk->access, E_tLAST_OP_ID) ? key << access_enum(walk->access, E_RUBY_ID_SCOPE_SHIFT)
+							      : key;
+}
+
+/* Visits the entries of an id table; `table` can be 0. Sets access->failed if there are no steps left. */
+static void each_entry(struct refs_walk *walk, uint64_t table, entry_visit *visit)
+{
+	struct access *access = walk->access;
+	uint64_t items, capa;
+
+	if (table == 0)
+		return;
+	items = access_member(access, table, F_id_table_items);
+	capa = access_member(access, table, F_id_table_capa);
+	for (uint64_t i = 0; i < capa && !access->failed; i++) {
+		const uint64_t item = items + i * access_sizeof(access, S_id_item);
+		uint64_t key;
+
+		if (!refs_step(walk)) {
+			access_fail(access, table);
+			return;
+		}
+		key = access_member(access, item, F_id_item_key);
+		if (key != 0)
+			visit(walk, id_of_key(walk, key), access_member(access, item, F_id_item_val));
+	}
+}
+
+static void give_method(struct refs_walk *walk, uint64_t id, uint64_t entry)
+{
+	refs_give(walk, entry, REF_METHOD, id, REF_EXACT);
+}
+
+static void give_constant(struct refs_walk *walk, uint64_t id, uint64_t entry)
+{
+	refs_give(walk, access_member(walk->access, entry, F_const_entry_value), REF_CONSTANT, id, REF_EXACT);
+	refs_give(walk, access_member(walk->access, entry, F_const_entry_file), REF_CONSTANT, id, REF_EXACT);
+}
+
+static void give_class_variable(struct refs_walk *walk, uint64_t id, uint64_t entry)
+{
+	refs_give(walk, access_member(walk->access, entry, F_cvar_entry_cref), REF_CLASS_VARIABLE, id, REF_EXACT);
+}
+
+/*
+ * Gives what is known of the calls of one method. imemo.c, cc_table_mark_i, v3_4_0 to v3_4_9; gc.c, v3_0_0 to v3_3_11: if
+ * the method is no longer the one that is called, Ruby frees the entry instead.
+ */
+static void give_call_caches(struct refs_walk *walk, uint64_t id, uint64_t caches)
+{
+	struct access *access = walk->access;
+	const uint64_t cme = access_member(access, caches, F_cc_entries_cme);
+	const uint64_t entries = access_member(access, caches, F_cc_entries_entries);
+	const uint64_t count = access_member(access, caches, F_cc_entries_len);
+
+	if (access->failed || value_flags(access, cme) & access_enum(access, E_METHOD_ENTRY_INVALIDATED))
+		return;
+	refs_give(walk, cme, REF_METHOD, id, REF_EXACT);
+	for (uint64_t i = 0; i < count && !access->failed; i++) {
+		const uint64_t entry = entries + i * access_sizeof(access, S_cc_entry);
+
+		if (!refs_step(walk)) {
+			access_fail(access, caches);
+			return;
+		}
+		refs_give_member(walk, entry, F_cc_entry_ci, "ci");
+		refs_give_member(walk, entry, F_cc_entry_cc, "cc");
+	}
+}
+
+/* Whether the layout has the members of the tables that this Ruby has. */
+static bool tables_are_known(const struct refs_walk *walk)
+{
+	const struct layout *layout = walk->refs->layout;
+	const bool objects = has(walk, F_classext_box);
+
+	if (!has(walk, F_id_table_capa) || !has(walk, F_id_table_items) || !layout->sizes[S_id_item].present ||
+	    !has(walk, F_classext_const_tbl) || !has(walk, F_const_entry_value) || !has(walk, F_const_entry_file) ||
+	    !has(walk, F_classext_callable_m_tbl) || !(has(walk, F_class_m_tbl) || has(walk, F_classext_m_tbl)))
+		return false;
+	if (!objects && has(walk, F_classext_cc_tbl) &&
+	    !(has(walk, F_cc_entries_cme) && has(walk, F_cc_entries_entries) && has(walk, F_cc_entries_len) &&
+	      layout->sizes[S_cc_entry].present && layout->enumerators[E_METHOD_ENTRY_INVALIDATED].present))
+		return false;
+	if (objects)
+		return has(walk, F_classext_fields) && has(walk, F_classext_classpath) &&
+		       has(walk, F_class_boxable_table) && layout->enumerators[E_RCLASS_BOXABLE].present;
+	return has(walk, F_class_super);
+}
+
+static uint64_t methods(struct refs_walk *walk, uint64_t ext)
+{
+	return has(walk, F_class_m_tbl) ? access_member(walk->access, walk->slot->address, F_class_m_tbl)
+					: access_member(walk->access, ext, F_classext_m_tbl);
+}
+
+static void give_superclass(struct refs_walk *walk, uint64_t ext)
+{
+	const uint64_t super = has(walk, F_class_super) ? slot_member(walk->refs->layout, walk->slot, F_class_super)
+							: member(walk, ext, F_classext_super);
+
+	refs_give(walk, super, REF_SUPER, 0, REF_EXACT);
+}
+
+/* What is known of calls. Since 4.0, the table is an object. */
+static void give_caches(struct refs_walk *walk, uint64_t ext)
+{
+	if (has(walk, F_classext_box)) {
+		refs_give_member(walk, ext, F_classext_cc_tbl, "cc_tbl");
+		return;
+	}
+	each_entry(walk, member(walk, ext, F_classext_cc_tbl), give_call_caches);
+}
+
+/*
+ * gc.c, mark_cvc_tbl, v3_1_5 to v3_1_7 and v3_2_3 to v4_0_3: earlier releases have no cref there, and mark nothing. Since
+ * v4_0_4, the table is an object.
+ */
+static void give_class_variables(struct refs_walk *walk, uint64_t ext)
+{
+	if (walk->refs->layout->enumerators[E_imemo_cvar_entry].present)
+		refs_give_member(walk, ext, F_classext_cvc_tbl, "cvc_tbl");
+	else if (has(walk, F_cvar_entry_cref))
+		each_entry(walk, member(walk, ext, F_classext_cvc_tbl), give_class_variable);
+}
+
+/* The instance variables of a class in an st_table. */
+struct ivars {
+	struct refs_walk *walk;
+	uint64_t place;
+};
+
+static bool give_ivar(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	struct ivars *ivars = context;
+
+	(void)key;
+	if (!refs_step(ivars->walk)) {
+		access_fail(access, record);
+		return false;
+	}
+	refs_give(ivars->walk, record, REF_IVAR, ivars->place++, REF_EXACT);
+	return true;
+}
+
+static void give_ivar_table(struct refs_walk *walk, uint64_t table)
+{
+	struct ivars ivars = {walk, 0};
+
+	if (table != 0 && !st_each(walk->access, table, walk->refs->steps, give_ivar, &ivars))
+		access_fail(walk->access, table);
+}
+
+/* The shape of a class, a rb_shape; 0 if it is not known. 3.2 to 3.4. */
+static uint64_t shape_of(struct refs_walk *walk, uint64_t ext)
+{
+	const struct ruby *ruby = walk->refs->ruby;
+	struct access *access = walk->access;
+	uint64_t list = 0, id;
+
+	if (has(walk, F_vm_shape_list))
+		list = access_member(access, ruby->vm, F_vm_shape_list);
+	else if (ruby->shape_tree != 0 && has(walk, F_shape_tree_list))
+		list = access_member(access, access_word(access, ruby->shape_tree), F_shape_tree_list);
+	id = has(walk, F_classext_shape_id) ? access_member(access, ext, F_classext_shape_id)
+					    : walk->flags >> SHAPE_SHIFT;
+	return list != 0 ? list + id * access_sizeof(access, S_shape) : 0;
+}
+
+/* 3.2 to 3.4: the shape tells how many instance variables are in the array, or that they are in an st_table. */
+static bool give_ivars_by_shape(struct refs_walk *walk, uint64_t ext)
+{
+	struct access *access = walk->access;
+	const struct layout_number *too_complex = &walk->refs->layout->enumerators[E_SHAPE_OBJ_TOO_COMPLEX];
+	const uint64_t shape = shape_of(walk, ext);
+	const uint64_t ivars = access_member(access, ext, F_classext_iv_ptr);
+	uint64_t count;
+
+	if (shape == 0)
+		return ivars == 0;
+	if (too_complex->present && access_member(access, shape, F_shape_type) == (uint64_t)too_complex->value) {
+		give_ivar_table(walk, ivars);
+		return true;
+	}
+	count = access_member(access, shape, F_shape_next_iv_index);
+	for (uint64_t i = 0; i < count && !access->failed; i++) {
+		if (!refs_step(walk))
+			return false;
+		refs_give(walk, access_word(access, ivars + i * 8), REF_IVAR, i, REF_EXACT);
+	}
+	return true;
+}
+
+static bool give_ivars(struct refs_walk *walk, uint64_t ext)
+{
+	if (has(walk, F_classext_fields)) {
+		refs_give_member(walk, ext, F_classext_fields, "fields_obj");
+		return true;
+	}
+	if (has(walk, F_classext_iv_tbl)) {
+		give_ivar_table(walk, member(walk, ext, F_classext_iv_tbl));
+		return true;
+	}
+	return has(walk, F_classext_iv_ptr) && has(walk, F_shape_next_iv_index) && give_ivars_by_shape(walk, ext);
+}
+
+/* In head, the list of subclasses is an object. */
+static void give_subclasses(struct refs_walk *walk, uint64_t ext)
+{
+	if (walk->refs->layout->enumerators[E_imemo_subclasses].present)
+		refs_give_member(walk, ext, F_classext_subclasses, "subclasses");
+}
+
+/* What one rb_classext_struct of a class or module has. */
+static bool give_class_ext(struct refs_walk *walk, uint64_t ext)
+{
+	each_entry(walk, methods(walk, ext), give_method);
+	give_class_variables(walk, ext);
+	give_caches(walk, ext);
+	if (!member(walk, ext, F_classext_shared_const_tbl))
+		each_entry(walk, member(walk, ext, F_classext_const_tbl), give_constant);
+	refs_give_member(walk, ext, F_classext_classpath, "classpath");
+	/* gc.c, gc_mark_classext_module, v4_0_0 to v4_0_5 and head */
+	if (has(walk, F_classext_box)) {
+		give_superclass(walk, ext);
+		each_entry(walk, member(walk, ext, F_classext_callable_m_tbl), give_method);
+		give_subclasses(walk, ext);
+	}
+	return give_ivars(walk, ext);
+}
+
+/* internal/class.h, RICLASS_OWNS_M_TBL_P, v3_0_0 to v4_0_5 and head. Up to 2.7, each origin owns its table. */
+static bool owns_methods(struct refs_walk *walk, uint64_t ext)
+{
+	if (has(walk, F_classext_is_origin))
+		return member(walk, ext, F_classext_is_origin) && !member(walk, ext, F_classext_shared_m_tbl);
+	return slot_has_flag(walk->refs->layout, walk->flags, E_RICLASS_IS_ORIGIN) &&
+	       !slot_has_flag(walk->refs->layout, walk->flags, E_RICLASS_ORIGIN_SHARED_MTBL);
+}
+
+/*
+ * What one rb_classext_struct of an included module has. gc.c, gc_mark_children: `includer` is marked since
+ * v3_2_0, but not up to v3_1_7. Ruby keeps the number of superclasses since v3_2_0, too.
+ */
+static bool give_iclass_ext(struct refs_walk *walk, uint64_t ext)
+{
+	if (owns_methods(walk, ext))
+		each_entry(walk, methods(walk, ext), give_method);
+	if (has(walk, F_classext_superclass_depth))
+		refs_give_member(walk, ext, F_classext_includer, "includer");
+	each_entry(walk, member(walk, ext, F_classext_callable_m_tbl), give_method);
+	give_caches(walk, ext);
+	if (has(walk, F_classext_box)) {
+		give_superclass(walk, ext);
+		give_subclasses(walk, ext);
+	}
+	return true;
+}
+
+/* The rb_classext_struct of each box that has its own. */
+struct boxes {
+	struct refs_walk *walk;
+	bool (*give)(struct refs_walk *walk, uint64_t ext);
+	bool all;
+};
+
+static bool give_box(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	struct boxes *boxes = context;
+
+	(void)access;
+	(void)key;
+	boxes->all = refs_step(boxes->walk) && boxes->give(boxes->walk, record);
+	return boxes->all;
+}
+
+/* class.c, rb_class_classext_foreach, v4_0_0 to v4_0_5 and head; gc.c, rb_gc_mark_children: RCLASS_PRIME_BOX. */
+static bool give_boxes(struct refs_walk *walk, uint64_t ext, bool (*give)(struct refs_walk *walk, uint64_t ext))
+{
+	struct boxes boxes = {walk, give, true};
+	const uint64_t box = member(walk, ext, F_classext_box);
+	uint64_t table = 0;
+
+	if (box != 0 && member(walk, box, F_box_is_user))
+		refs_give_member(walk, box, F_box_object, "box");
+	if (slot_has_flag(walk->refs->layout, walk->flags, E_RCLASS_BOXABLE))
+		table = slot_member(walk->refs->layout, walk->slot, F_class_boxable_table);
+	return table == 0 || (st_each(walk->access, table, walk->refs->steps, give_box, &boxes) && boxes.all);
+}
+
+static bool give_all(struct refs_walk *walk, bool (*give)(struct refs_walk *walk, uint64_t ext))
+{
+	const bool known = tables_are_known(walk);
+	uint64_t ext;
+
+	if (!has(walk, F_classext_box) && has(walk, F_class_super))
+		give_superclass(walk, 0);
+	if (!known)
+		return false;
+	ext = class_ext(walk->access, walk->slot->address);
+	/* Up to 3.1, a class that is being made has none yet. */
+	if (ext == 0)
+		return !walk->access->failed;
+	return give(walk, ext) && (!has(walk, F_classext_box) || give_boxes(walk, ext, give)) && !walk->access->failed;
+}
+
+bool class_refs(struct refs_walk *walk)
+{
+	const struct layout *layout = walk->refs->layout;
+	const uint64_t type = walk->flags & access_enum(walk->access, E_RUBY_T_MASK);
+
+	/* In a class that is not a singleton class, there is something else in the place of the attached object. */
+	if (type == access_enum(walk->access, E_RUBY_T_CLASS) &&
+	    slot_has_flag(layout, walk->flags, E_RUBY_FL_SINGLETON))
+		refs_give_member(walk, walk->slot->address, F_class_slot_attached_object, "attached_object");
+	return give_all(walk, give_class_ext);
+}
+
+bool iclass_refs(struct refs_walk *walk)
+{
+	return give_all(walk, give_iclass_ext);
+}

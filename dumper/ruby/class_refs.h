@@ -1,0 +1,25 @@
+/*
+ * The references of classes, modules and included modules (T_CLASS, T_MODULE, T_ICLASS), except RBasic.klass.
+ *
+ * Based on Ruby's sources, 2.5.0 to 4.0.5 and head: gc.c (gc_mark_children; since 3.4 rb_gc_mark_children; since 4.0
+ * gc_mark_classext_module and gc_mark_classext_iclass), internal/class.h, constant.h, id_table.c. Up to Ruby 2.4, id
+ * tables have other forms, so only some of the references are known.
+ *
+ * What Ruby does not mark is not given: subclasses, the origin of a class, and up to Ruby 3.1 the class that includes a
+ * module.
+ */
+#ifndef RBDUMP_CLASS_REFS_H
+#define RBDUMP_CLASS_REFS_H
+
+#include "ruby/object_refs.h"
+
+/*
+ * Gives the references of a T_CLASS or T_MODULE. Methods and constants have their names, but the scope bits of these IDs
+ * are 0. The place of an instance variable is its number in the class's list of them. Returns whether these are all.
+ */
+bool class_refs(struct refs_walk *walk);
+
+/* Gives the references of a T_ICLASS. Returns whether these are all. */
+bool iclass_refs(struct refs_walk *walk);
+
+#endif
