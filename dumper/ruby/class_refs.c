@@ -3,9 +3,6 @@
 #include "ruby/class.h"
 #include "ruby/st.h"
 
-/* shape.h, SHAPE_FLAG_SHIFT, v3_2_0 to v3_4_9: the number of a class's shape is in the top half of its flags. */
-#define SHAPE_SHIFT 32
-
 /* Gives what one entry of an id table leads to. */
 typedef void entry_visit(struct refs_walk *walk, uint64_t id, uint64_t value);
 
@@ -149,70 +146,29 @@ static void give_class_variables(struct refs_walk *walk, uint64_t ext)
 		each_entry(walk, member(walk, ext, F_classext_cvc_tbl), give_class_variable);
 }
 
-/* The instance variables of a class in an st_table. */
-struct ivars {
-	struct refs_walk *walk;
-	uint64_t place;
-};
-
-static bool give_ivar(void *context, struct access *access, uint64_t key, uint64_t record)
-{
-	struct ivars *ivars = context;
-
-	(void)key;
-	if (!refs_step(ivars->walk)) {
-		access_fail(access, record);
-		return false;
-	}
-	refs_give(ivars->walk, record, REF_IVAR, ivars->place++, REF_EXACT);
-	return true;
-}
-
 static void give_ivar_table(struct refs_walk *walk, uint64_t table)
 {
-	struct ivars ivars = {walk, 0};
-
-	if (table != 0 && !st_each(walk->access, table, walk->refs->steps, give_ivar, &ivars))
+	if (table != 0 && !refs_give_table(walk, table, REF_IVAR_NAMED, false))
 		access_fail(walk->access, table);
-}
-
-/* The shape of a class, a rb_shape; 0 if it is not known. 3.2 to 3.4. */
-static uint64_t shape_of(struct refs_walk *walk, uint64_t ext)
-{
-	const struct ruby *ruby = walk->refs->ruby;
-	struct access *access = walk->access;
-	uint64_t list = 0, id;
-
-	if (has(walk, F_vm_shape_list))
-		list = access_member(access, ruby->vm, F_vm_shape_list);
-	else if (ruby->shape_tree != 0 && has(walk, F_shape_tree_list))
-		list = access_member(access, access_word(access, ruby->shape_tree), F_shape_tree_list);
-	id = has(walk, F_classext_shape_id) ? access_member(access, ext, F_classext_shape_id)
-					    : walk->flags >> SHAPE_SHIFT;
-	return list != 0 ? list + id * access_sizeof(access, S_shape) : 0;
 }
 
 /* 3.2 to 3.4: the shape tells how many instance variables are in the array, or that they are in an st_table. */
 static bool give_ivars_by_shape(struct refs_walk *walk, uint64_t ext)
 {
-	struct access *access = walk->access;
-	const struct layout_number *too_complex = &walk->refs->layout->enumerators[E_SHAPE_OBJ_TOO_COMPLEX];
-	const uint64_t shape = shape_of(walk, ext);
-	const uint64_t ivars = access_member(access, ext, F_classext_iv_ptr);
-	uint64_t count;
+	const uint64_t address = access_member(walk->access, ext, F_classext_iv_ptr);
+	struct ivars *ivars = &walk->refs->ivars;
+	struct object_shape shape;
+	bool known;
 
-	if (shape == 0)
-		return ivars == 0;
-	if (too_complex->present && access_member(access, shape, F_shape_type) == (uint64_t)too_complex->value) {
-		give_ivar_table(walk, ivars);
-		return true;
-	}
-	count = access_member(access, shape, F_shape_next_iv_index);
-	for (uint64_t i = 0; i < count && !access->failed; i++) {
-		if (!refs_step(walk))
-			return false;
-		refs_give(walk, access_word(access, ivars + i * 8), REF_IVAR, i, REF_EXACT);
-	}
+	if (has(walk, F_classext_shape_id))
+		known = ivars_shape_of_id(ivars, access_member(walk->access, ext, F_classext_shape_id), &shape);
+	else
+		known = ivars_shape(ivars, walk->flags, &shape);
+	if (!known || shape.address == 0)
+		return address == 0;
+	if (!shape.too_complex)
+		return refs_give_words(walk, address, shape.fields, REF_IVAR, REF_EXACT);
+	give_ivar_table(walk, address);
 	return true;
 }
 

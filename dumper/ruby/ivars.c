@@ -63,7 +63,7 @@ void ivars_clear(struct ivars *ivars)
 	address_map_clear(&ivars->generic);
 }
 
-bool ivars_shape(struct ivars *ivars, uint64_t flags, struct object_shape *ret)
+bool ivars_shape_of_id(struct ivars *ivars, uint64_t id, struct object_shape *ret)
 {
 	const struct layout *layout = ivars->layout;
 	struct access access = access_begin(ivars->lasting, layout);
@@ -75,7 +75,7 @@ bool ivars_shape(struct ivars *ivars, uint64_t flags, struct object_shape *ret)
 		return true;
 	if (ivars->shapes == 0)
 		return false;
-	address = ivars->shapes + (flags >> SHAPE_SHIFT) * (uint64_t)layout->sizes[S_shape].value;
+	address = ivars->shapes + id * (uint64_t)layout->sizes[S_shape].value;
 	kept = &ivars->kept[address / 8 % SHAPES_KEPT];
 	if (kept->address != address) {
 		struct object_shape shape = {.address = address};
@@ -92,6 +92,11 @@ bool ivars_shape(struct ivars *ivars, uint64_t flags, struct object_shape *ret)
 	}
 	*ret = *kept;
 	return true;
+}
+
+bool ivars_shape(struct ivars *ivars, uint64_t flags, struct object_shape *ret)
+{
+	return ivars_shape_of_id(ivars, flags >> SHAPE_SHIFT, ret);
 }
 
 /* Each shape, up to the root, has the name of one instance variable more than its parent. */

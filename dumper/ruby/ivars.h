@@ -47,6 +47,9 @@ void ivars_clear(struct ivars *ivars);
  */
 bool ivars_shape(struct ivars *ivars, uint64_t flags, struct object_shape *ret);
 
+/* The same, by the number of the shape. */
+bool ivars_shape_of_id(struct ivars *ivars, uint64_t id, struct object_shape *ret);
+
 /*
  * Finds the name of an instance variable of an object. Returns its ID; 0 if it is not found.
  *   klass  RBasic.klass of the object
