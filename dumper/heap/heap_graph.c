@@ -2,52 +2,27 @@
 
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "ruby/object_text.h"
-
-/* The pages of memory for the list of pages and their descriptions. */
-#define LIST_PAGES 65536u
 
 /* The graph, while it is made. */
 struct making {
 	struct heap_graph *graph;
+	const struct slots *slots;
 	struct kinds kinds;
 };
-
-/* Reads the list of the heap's pages, and numbers their slots. */
-static bool number_slots(const struct heap_walk *walk, struct heap_graph *graph)
-{
-	struct memory *memory = memory_create(walk->source, walk->context, LIST_PAGES);
-	struct heap_page *pages = NULL, page;
-	size_t count = 0, capacity = 0;
-	struct heap_pages list;
-	bool enough = memory != NULL;
-
-	if (memory && heap_pages_begin(memory, memory, walk->ruby->layout, walk->ruby->vm, &list))
-		while (enough && heap_pages_next(&list, &page)) {
-			enough = array_make_room(pages, capacity, count + 1);
-			if (enough)
-				pages[count++] = page;
-		}
-	memory_destroy(memory);
-	if (enough)
-		graph->slots = slots_create(pages, count);
-	free(pages);
-	return graph->slots != NULL;
-}
 
 static void add_reference(void *context, const struct object_ref *ref)
 {
 	struct making *making = context;
 
-	graph_add(&making->graph->graph, slots_number(making->graph->slots, ref->target));
+	graph_add(&making->graph->graph, slots_number(making->slots, ref->target));
 }
 
 static bool add_object(void *context, struct heap_walk *walk, const struct heap_object *object)
 {
 	struct making *making = context;
 	struct heap_graph *graph = making->graph;
-	const uint32_t node = slots_number(graph->slots, object->slot.address);
+	const uint32_t node = slots_number(walk->slots, object->slot.address);
 	struct census_kind kind;
 	uint64_t owned;
 
@@ -60,20 +35,20 @@ static bool add_object(void *context, struct heap_walk *walk, const struct heap_
 	graph->sizes[node] = object->slot.size + owned;
 	graph->objects++;
 	graph_begin_node(&graph->graph, node);
-	if (!object_refs_each(&walk->refs, object->access, &object->slot, add_reference, making))
+	if (!heap_walk_refs(walk, object, add_reference, making))
 		graph->unknown++;
 	return !graph->graph.incomplete;
 }
 
 struct error *heap_graph_make(struct heap_walk *walk, struct heap_graph *ret)
 {
-	struct making making = {.graph = ret, .kinds = kinds_read(walk->ruby->layout)};
+	struct making making = {.graph = ret, .slots = walk->slots, .kinds = kinds_read(walk->ruby->layout)};
 	uint32_t nodes;
 
 	*ret = (struct heap_graph){.census = census_create()};
-	if (!ret->census || !number_slots(walk, ret))
+	if (!ret->census)
 		return error_no_memory();
-	nodes = slots_count(ret->slots) + 1;
+	nodes = slots_count(walk->slots) + 1;
 	ret->groups = calloc(nodes, sizeof(ret->groups[0]));
 	ret->sizes = calloc(nodes, sizeof(ret->sizes[0]));
 	if (!ret->groups || !ret->sizes || !graph_create(nodes, &ret->graph))
@@ -91,26 +66,24 @@ void heap_graph_clear(struct heap_graph *graph)
 	free(graph->groups);
 	free(graph->sizes);
 	census_destroy(graph->census);
-	slots_destroy(graph->slots);
 	*graph = (struct heap_graph){0};
 }
 
-void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node, struct text *text)
+void heap_graph_add_text(const struct heap_walk *walk, uint32_t node, struct text *text)
 {
 	struct access access = ruby_access(&walk->lasting);
 	uint64_t size;
 
-	object_add_text(&walk->lasting, &access, slots_address(graph->slots, node, &size), text);
+	object_add_text(&walk->lasting, &access, slots_address(walk->slots, node, &size), text);
 }
 
-void heap_graph_read_refs(const struct heap_graph *graph, struct heap_walk *walk, uint32_t node,
-			  object_ref_visit *visit, void *context)
+void heap_graph_read_refs(struct heap_walk *walk, uint32_t node, object_ref_visit *visit, void *context)
 {
 	struct object_slot slot;
 	struct access access = ruby_access(&walk->lasting);
 	uint8_t bytes[HEAP_SLOT_BYTES_MAX];
 
-	slot.address = slots_address(graph->slots, node, &slot.size);
+	slot.address = slots_address(walk->slots, node, &slot.size);
 	slot.bytes = bytes;
 	if (slot.size <= sizeof(bytes) && access_bytes(&access, slot.address, bytes, slot.size))
 		object_refs_each(&walk->refs, &access, &slot, visit, context);

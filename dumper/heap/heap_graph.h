@@ -2,8 +2,7 @@
  * The graph of a heap: its objects, the references between them, and the roots that keep objects alive. For each object
  * also its kind and its size.
  *
- * Memory: for each slot, 4 bytes for the graph, 2 for the kind and 8 for the size; 4 bytes for each reference; 152 bytes
- * for each page of the heap.
+ * Memory: for each slot, 4 bytes for the graph, 2 for the kind and 8 for the size; 4 bytes for each reference; those of the walk.
  */
 #ifndef RBDUMP_HEAP_GRAPH_H
 #define RBDUMP_HEAP_GRAPH_H
@@ -12,11 +11,9 @@
 #include "heap/graph.h"
 #include "heap/heap_walk.h"
 #include "heap/kinds.h"
-#include "heap/slots.h"
 
 struct heap_graph {
-	struct slots *slots;
-	struct graph graph; /* the nodes are the numbers of slots; node 0 stands for the roots */
+	struct graph graph; /* the nodes are the numbers of slots (walk->slots); node 0 stands for the roots */
 	struct census *census;
 	uint16_t *groups; /* for each node, its group in the census; CENSUS_FREE: no live object is there */
 	uint64_t *sizes;  /* for each node, the bytes of its slot and those that it owns outside */
@@ -32,14 +29,12 @@ struct error *heap_graph_make(struct heap_walk *walk, struct heap_graph *ret);
 void heap_graph_clear(struct heap_graph *graph);
 
 /* Appends a description of the object that is a node: see object_add_text(). */
-void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node,
-			 struct text *text);
+void heap_graph_add_text(const struct heap_walk *walk, uint32_t node, struct text *text);
 
 /*
  * Reads the references of an object once more. The target may have changed it meanwhile.
  *   visit, context  as for object_refs_each()
  */
-void heap_graph_read_refs(const struct heap_graph *graph, struct heap_walk *walk, uint32_t node,
-			  object_ref_visit *visit, void *context);
+void heap_graph_read_refs(struct heap_walk *walk, uint32_t node, object_ref_visit *visit, void *context);
 
 #endif

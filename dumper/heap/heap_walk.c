@@ -1,5 +1,8 @@
 #include "heap/heap_walk.h"
 
+#include <stdlib.h>
+
+#include "base/array.h"
 #include "base/clock.h"
 #include "memory/overlay.h"
 #include "ruby/value.h"
@@ -10,8 +13,33 @@
 /* The pages of memory for what does not change. */
 #define LASTING_PAGES 32768u
 
+/* The pages of memory for the list of the heap's pages and their descriptions. */
+#define LIST_PAGES 65536u
+
 /* The longest piece of memory that is copied in advance. */
 #define PIECE_MAX (UINT64_C(64) << 20)
+
+/* Reads the list of the heap's pages, and numbers their slots. */
+static bool number_slots(struct heap_walk *walk)
+{
+	struct memory *memory = memory_create(walk->source, walk->context, LIST_PAGES);
+	struct heap_page *pages = NULL, page;
+	size_t count = 0, capacity = 0;
+	struct heap_pages list;
+	bool enough = memory != NULL;
+
+	if (memory && heap_pages_begin(memory, memory, walk->ruby->layout, walk->ruby->vm, &list))
+		while (enough && heap_pages_next(&list, &page)) {
+			enough = array_make_room(pages, capacity, count + 1);
+			if (enough)
+				pages[count++] = page;
+		}
+	memory_destroy(memory);
+	if (enough)
+		walk->slots = slots_create(pages, count);
+	free(pages);
+	return walk->slots != NULL;
+}
 
 bool heap_walk_begin(const struct ruby *ruby, memory_source *source, void *context, bool runs, bool parallel,
 		     struct heap_walk *ret)
@@ -27,7 +55,7 @@ bool heap_walk_begin(const struct ruby *ruby, memory_source *source, void *conte
 	};
 	ret->lasting.memory = memory_create(source, context, LASTING_PAGES);
 	if (ret->copy && ret->lasting.memory && object_refs_read(&ret->lasting, &ret->refs) &&
-	    object_sizes_read(&ret->lasting, &ret->sizes))
+	    object_sizes_read(&ret->lasting, &ret->sizes) && number_slots(ret))
 		return true;
 	heap_walk_clear(ret);
 	return false;
@@ -35,6 +63,7 @@ bool heap_walk_begin(const struct ruby *ruby, memory_source *source, void *conte
 
 void heap_walk_clear(struct heap_walk *walk)
 {
+	slots_destroy(walk->slots);
 	object_refs_clear(&walk->refs);
 	object_sizes_clear(&walk->sizes);
 	memory_destroy(walk->lasting.memory);
@@ -153,4 +182,26 @@ end:
 	addresses_clear(&unread);
 	walk->incomplete |= walk->late || missing > 0;
 	walk->blind |= heap_copy_was_blind(walk->copy);
+}
+
+/* The references of an object, while they are filtered. */
+struct filter {
+	const struct slots *slots;
+	object_ref_visit *visit;
+	void *context;
+};
+
+static void give_slots(void *context, const struct object_ref *ref)
+{
+	const struct filter *filter = context;
+
+	if (ref->certainty != REF_CONSERVATIVE || slots_number(filter->slots, ref->target) != 0)
+		filter->visit(filter->context, ref);
+}
+
+bool heap_walk_refs(struct heap_walk *walk, const struct heap_object *object, object_ref_visit *visit, void *context)
+{
+	struct filter filter = {walk->slots, visit, context};
+
+	return object_refs_each(&walk->refs, object->access, &object->slot, give_slots, &filter);
 }

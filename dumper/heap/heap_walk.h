@@ -8,6 +8,7 @@
 #define RBDUMP_HEAP_WALK_H
 
 #include "heap/heap_copy.h"
+#include "heap/slots.h"
 #include "ruby/object_refs.h"
 #include "ruby/object_size.h"
 
@@ -18,6 +19,7 @@ struct heap_walk {
 	void *context;
 	bool runs;
 	struct ruby lasting; /* the Ruby, with a snapshot for what does not change: shapes, types, names */
+	struct slots *slots; /* of the pages that there were when the walk was prepared */
 	struct object_refs refs;
 	struct object_sizes sizes;
 	bool strings;	      /* the caller reads the bytes of Strings */
@@ -53,5 +55,11 @@ void heap_walk_clear(struct heap_walk *walk);
 
 /* Visits all objects; dead ones, too. Sets `late`, `incomplete`, `blind` and `no_memory`. */
 void heap_walk_each(struct heap_walk *walk, heap_walk_visit *visit, void *context);
+
+/*
+ * Calls `visit` for each reference of an object, as object_refs_each() does. Of the conservative references, leaves out
+ * those that lead to no slot of the heap.
+ */
+bool heap_walk_refs(struct heap_walk *walk, const struct heap_object *object, object_ref_visit *visit, void *context);
 
 #endif

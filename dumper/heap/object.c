@@ -74,7 +74,7 @@ static bool visit(void *context, struct heap_walk *walk, const struct heap_objec
 
 	look->from = object->slot.address;
 	if (!object->dead)
-		object_refs_each(&walk->refs, object->access, &object->slot, in, look);
+		heap_walk_refs(walk, object, in, look);
 	if (object->slot.address == look->address) {
 		look->found = true;
 		look->flags = object->flags;
@@ -83,7 +83,7 @@ static bool visit(void *context, struct heap_walk *walk, const struct heap_objec
 		look->shady = heap_copy_bit(object->page, object->page->shady, object->index);
 		look->pinned = heap_copy_bit(object->page, object->page->pinned, object->index);
 		look->size_known = object_size(&walk->sizes, object->access, &object->slot, &look->owned);
-		look->refs_known = object_refs_each(&walk->refs, object->access, &object->slot, out, look);
+		look->refs_known = heap_walk_refs(walk, object, out, look);
 	}
 	return !look->in.no_memory && !look->out.no_memory;
 }

@@ -314,7 +314,7 @@ static void references(struct writer *writer, struct heap_walk *walk)
 	const struct heap_object *object = writer->object;
 
 	writer->references = 0;
-	if (!object_refs_each(&walk->refs, object->access, &object->slot, reference, writer))
+	if (!heap_walk_refs(walk, object, reference, writer))
 		writer->result->unknown++;
 	if (writer->references > 0)
 		fputc_unlocked(']', writer->stream);

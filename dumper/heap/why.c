@@ -55,12 +55,12 @@ static void label(void *context, uint32_t parent, uint32_t node, struct text *te
 
 	if (parent == 0)
 		return;
-	wish.target = slots_address(look->graph.slots, node, &size);
-	heap_graph_read_refs(&look->graph, &look->walk, parent, is_wished, &wish);
+	wish.target = slots_address(look->walk.slots, node, &size);
+	heap_graph_read_refs(&look->walk, parent, is_wished, &wish);
 	if (!wish.found)
 		return;
 	object_add_ref(&look->walk.lasting, &access, &look->walk.refs.ivars,
-		       slots_address(look->graph.slots, parent, &size), &wish.ref, text);
+		       slots_address(look->walk.slots, parent, &size), &wish.ref, text);
 	if (wish.ref.certainty == REF_CONSERVATIVE)
 		text_format(text, " (perhaps)");
 }
@@ -159,7 +159,7 @@ static struct error *print_path(struct look *look, const uint32_t *parents, uint
 		label(look, parents[path[length]], path[length], &text);
 		if (text.length > 0)
 			text_format(&text, " → ");
-		heap_graph_add_text(&look->graph, &look->walk, path[length], &text);
+		heap_graph_add_text(&look->walk, path[length], &text);
 		fputs("  ", stdout);
 		text_print(text.data ? text.data : "?", stdout);
 		putchar('\n');
@@ -222,7 +222,7 @@ static struct error *print_why(struct look *look, const char *what)
 	if (strncmp(what, "0x", 2) != 0) {
 		error = print_class(look, parents, what);
 	} else {
-		node = errno == 0 && *end == '\0' ? slots_number(look->graph.slots, address) : 0;
+		node = errno == 0 && *end == '\0' ? slots_number(look->walk.slots, address) : 0;
 		error = node != 0 && look->graph.groups[node] != CENSUS_FREE
 			    ? print_path(look, parents, node)
 			    : error_create(EXIT_FAILED, "there is no live object at %s", what);
