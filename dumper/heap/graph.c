@@ -1,0 +1,150 @@
+#include "heap/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* The array of edges grows by a quarter, and by at least so many edges. */
+#define GROWTH_MIN ((size_t)1 << 18)
+
+/*
+ * Changes the size of the array of edges. The array is an anonymous mapping of its own: the kernel makes a mapping
+ * larger by moving its pages to other addresses (mremap(2)). So there is never a second copy, which realloc() can need,
+ * and the part that is not used yet takes no memory.
+ */
+static bool set_capacity(struct graph *graph, size_t capacity)
+{
+	void *edges;
+
+	if (graph->edges)
+		edges = mremap(graph->edges, graph->capacity * sizeof(uint32_t), capacity * sizeof(uint32_t),
+			       MREMAP_MAYMOVE);
+	else
+		edges =
+		    mmap(NULL, capacity * sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (edges == MAP_FAILED)
+		return false;
+	graph->edges = edges;
+	graph->capacity = capacity;
+	return true;
+}
+
+bool graph_create(uint32_t nodes, struct graph *ret)
+{
+	*ret = (struct graph){.nodes = nodes};
+	ret->first = calloc((size_t)nodes + 1, sizeof(ret->first[0]));
+	return ret->first != NULL;
+}
+
+void graph_clear(struct graph *graph)
+{
+	free(graph->first);
+	if (graph->edges)
+		munmap(graph->edges, graph->capacity * sizeof(uint32_t));
+	*graph = (struct graph){0};
+}
+
+void graph_begin_node(struct graph *graph, uint32_t node)
+{
+	while (graph->begun <= node)
+		graph->first[graph->begun++] = graph->nr_edges;
+}
+
+/* Makes room for more edges. */
+static bool grow(struct graph *graph)
+{
+	const size_t more = graph->capacity / 4 > GROWTH_MIN ? graph->capacity / 4 : GROWTH_MIN;
+
+	return graph->nr_edges < GRAPH_EDGES_MAX && set_capacity(graph, graph->capacity + more);
+}
+
+void graph_add(struct graph *graph, uint32_t to)
+{
+	const bool has_edges = graph->nr_edges > graph->first[graph->begun - 1];
+
+	if (to == 0 || graph->incomplete || (has_edges && graph->edges[graph->nr_edges - 1] == to))
+		return;
+	if (graph->nr_edges == graph->capacity && !grow(graph)) {
+		graph->incomplete = true;
+		return;
+	}
+	graph->edges[graph->nr_edges++] = to;
+}
+
+bool graph_finish(struct graph *graph)
+{
+	while (graph->begun <= graph->nodes)
+		graph->first[graph->begun++] = graph->nr_edges;
+	return !graph->incomplete;
+}
+
+/* Sets `first` of each node to the end of its edges: the number of edges of this node and of all nodes before it. */
+static void count_reversed(const struct graph *graph, struct graph *ret)
+{
+	for (uint32_t i = 0; i < graph->nr_edges; i++)
+		ret->first[graph->edges[i]]++;
+	for (uint32_t node = 1; node <= ret->nodes; node++)
+		ret->first[node] += ret->first[node - 1];
+	ret->nr_edges = graph->nr_edges;
+}
+
+/* Puts each edge in its place. The last edge of a node comes first, so at the end `first` is where its edges begin. */
+static void fill_reversed(const struct graph *graph, struct graph *ret)
+{
+	for (uint32_t from = graph->nodes; from-- > 0;) {
+		uint32_t count;
+		const uint32_t *edges = graph_edges(graph, from, &count);
+
+		for (uint32_t i = 0; i < count; i++)
+			ret->edges[--ret->first[edges[i]]] = from;
+	}
+}
+
+bool graph_reverse(const struct graph *graph, struct graph *ret)
+{
+	if (!graph_create(graph->nodes, ret))
+		return false;
+	if (graph->nr_edges > 0 && !set_capacity(ret, graph->nr_edges)) {
+		graph_clear(ret);
+		return false;
+	}
+	count_reversed(graph, ret);
+	fill_reversed(graph, ret);
+	return true;
+}
+
+/*
+ * Visits the nodes in the order of their distance from node 0. No edge leads back to it: only a reversed graph has
+ * edges to node 0, and there it has none itself.
+ */
+static void search(const struct graph *graph, uint32_t *before, uint32_t *queue)
+{
+	uint32_t end = 0;
+
+	queue[end++] = 0;
+	for (uint32_t next = 0; next < end; next++) {
+		uint32_t count;
+		const uint32_t *edges = graph_edges(graph, queue[next], &count);
+
+		for (uint32_t i = 0; i < count; i++)
+			if (before[edges[i]] == GRAPH_NONE) {
+				before[edges[i]] = queue[next];
+				queue[end++] = edges[i];
+			}
+	}
+}
+
+uint32_t *graph_shortest_paths(const struct graph *graph)
+{
+	uint32_t *before = malloc(graph->nodes * sizeof(*before)), *queue = malloc(graph->nodes * sizeof(*queue));
+
+	if (!before || !queue) {
+		free(before);
+		free(queue);
+		return NULL;
+	}
+	memset(before, 0xff, graph->nodes * sizeof(*before)); /* GRAPH_NONE */
+	search(graph, before, queue);
+	free(queue);
+	return before;
+}

@@ -1,0 +1,75 @@
+/*
+ * A directed graph, for example of the objects of a heap and the references between them. The nodes have the numbers
+ * from 0 to `nodes` - 1. Node 0 stands for the roots.
+ *
+ * The graph is in compressed sparse rows: the edges of all nodes are in one array, in the order of the nodes that they
+ * come from. Memory: 4 bytes for each node, and 4 bytes for each edge. While edges are added, the array of edges has up
+ * to a quarter more, which the system does not back with memory until it is used.
+ */
+#ifndef RBDUMP_GRAPH_H
+#define RBDUMP_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* No node has this number. */
+#define GRAPH_NONE UINT32_MAX
+
+/* The most nodes, and the most edges, of a graph. */
+#define GRAPH_NODES_MAX 4000000000u
+#define GRAPH_EDGES_MAX (UINT32_MAX - 1)
+
+struct graph {
+	uint32_t nodes, nr_edges;
+	uint32_t *first; /* for each node, the index of its first edge; then, once more, nr_edges */
+	uint32_t *edges; /* the nodes that the edges lead to */
+	size_t capacity; /* of `edges` */
+	uint32_t begun;	 /* how many nodes were begun or left out; for graph_begin_node() and graph_add() */
+	bool incomplete; /* an edge could not be added; no later edge is added either */
+};
+
+/*
+ * Creates a graph without edges. Then call graph_begin_node() for each node that has edges, in ascending order, and
+ * graph_add() for each edge of the node. At last, call graph_finish().
+ *   nodes  from 1 to GRAPH_NODES_MAX
+ * Returns false, and leaves nothing to free, if there is not enough memory. The caller frees `ret` with graph_clear().
+ */
+bool graph_create(uint32_t nodes, struct graph *ret);
+void graph_clear(struct graph *graph); /* a zeroed struct is fine */
+
+/* Begins the edges of a node. Its number must be greater than that of the node that was begun before. */
+void graph_begin_node(struct graph *graph, uint32_t node);
+
+/*
+ * Adds an edge from the node that was begun last. Does nothing if the last edge of the node leads to `to`, too, or if
+ * `to` is 0: nothing refers to the roots, and slots_number() returns 0 for what is no slot. Other edges can be there
+ * twice. Sets `incomplete` if there is not enough memory, or if there would be more than GRAPH_EDGES_MAX edges.
+ */
+void graph_add(struct graph *graph, uint32_t to);
+
+/* Ends the edges of the last node. Returns false if the graph is incomplete. */
+bool graph_finish(struct graph *graph);
+
+/* The nodes that the edges of a node lead to. The graph must be finished. */
+static inline const uint32_t *graph_edges(const struct graph *graph, uint32_t node, uint32_t *count)
+{
+	*count = graph->first[node + 1] - graph->first[node];
+	return graph->edges + graph->first[node];
+}
+
+/*
+ * Makes a graph with the same nodes, and with each edge in the other direction: who refers to a node. The edges of a
+ * node are in ascending order. Needs only the memory of the new graph. Returns false, and leaves nothing to free, if
+ * there is not enough memory. The caller frees `ret` with graph_clear().
+ */
+bool graph_reverse(const struct graph *graph, struct graph *ret);
+
+/*
+ * Finds a shortest path from node 0 to each node (breadth-first search). Needs 8 bytes for each node, of which the
+ * result has 4. Returns for each node the one before it on its path. For node 0, and for nodes to which no path leads,
+ * this is GRAPH_NONE. Returns NULL if there is not enough memory. The caller frees the array with free().
+ */
+uint32_t *graph_shortest_paths(const struct graph *graph);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * Numbers the slots of a heap, in the order of their addresses. The first slot has the number 1. The number 0 is no
+ * slot: in a graph of the heap (heap/graph.h), it stands for the roots.
+ *
+ * A word of a target is often tested for being the address of a slot, so this test is fast: one look-up in a hash
+ * table, which takes the same time for any number of pages. Addresses are compared exactly. Where the pages are does
+ * not matter.
+ *
+ * Memory: at most 152 bytes for each page.
+ */
+#ifndef RBDUMP_SLOTS_H
+#define RBDUMP_SLOTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ruby/heap_pages.h"
+
+/* The most slots, so that the number of a slot, and the number of all slots and the roots, fit into 32 bits. */
+#define SLOTS_MAX 3999999998u
+
+struct slots;
+
+/*
+ * Numbers the slots of some pages. Damaged pages have no numbers.
+ *   pages  as heap_pages_next() gives them: in ascending order, and those that are not damaged do not overlap
+ * Returns NULL if there is not enough memory, or if there are more than SLOTS_MAX slots.
+ */
+struct slots *slots_create(const struct heap_page *pages, size_t count);
+void slots_destroy(struct slots *slots); /* NULL is fine */
+
+/* How many slots there are. This is also the last number. */
+uint32_t slots_count(const struct slots *slots);
+
+/* The number of the slot that begins at exactly this address; 0 if there is none. Any thread may call this function. */
+uint32_t slots_number(const struct slots *slots, uint64_t address);
+
+/*
+ * The address of a slot. Takes time that is logarithmic in the number of pages.
+ *   number  from 1 to slots_count()
+ *   size    receives the size of the slot in bytes
+ */
+uint64_t slots_address(const struct slots *slots, uint32_t number, uint64_t *size);
+
+#endif
