@@ -217,6 +217,7 @@ static const enum layout_member_id others[] = {
     F_match_ext,
     F_hash_st,
     F_hash_ar,
+    F_vm_nr_global_objects,
 };
 
 static bool is_object(enum layout_struct_id id)
