@@ -338,6 +338,23 @@ static struct module *open_dumped(const struct target *target, const struct mapp
 	return module;
 }
 
+struct module *module_open(const struct target *target, const struct mapping *mapping)
+{
+	struct module *module;
+	bool stale;
+	int fd;
+
+	elf_version(EV_CURRENT);
+	module = open_module(target, mapping, &stale);
+	if (module || target->operations->runs)
+		return module;
+	fd = target_open_file(target, mapping);
+	if (fd < 0)
+		return open_dumped(target, mapping);
+	close(fd);
+	return NULL;
+}
+
 /* Why a missing file may be Ruby's, most likely first. */
 enum { MISSING_LIBRUBY, MISSING_EXECUTABLE, MISSING_NAMED, MISSING_KINDS };
 

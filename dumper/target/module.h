@@ -48,6 +48,14 @@ struct module {
  * not mapped yet.
  */
 struct error *module_find_ruby(const struct target *target, struct module **ret);
+
+/*
+ * Opens the ELF file that a mapping shows, whether it contains Ruby or not. For a core, also opens a file that is missing
+ * on this system. Returns NULL if the file is not an ELF file of this machine, if it cannot be opened, or if there is not
+ * enough memory.
+ */
+struct module *module_open(const struct target *target, const struct mapping *mapping);
+
 void module_close(struct module *module); /* NULL is fine */
 
 /* Whether the file's name contains "ruby". If the file is missing, its name is the only sign that it contains Ruby. */

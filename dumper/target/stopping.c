@@ -122,6 +122,7 @@ static void take_registers(struct native_thread *thread)
 	if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &registers) != 0)
 		return;
 	thread->ip = registers.rip;
+	thread->sp = registers.rsp;
 	thread->fs_base = registers.fs_base;
 }
 

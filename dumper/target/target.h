@@ -37,7 +37,7 @@ struct native_thread {
 	bool asleep;	    /* the thread sleeps, so rbdump did not stop it (target/sleeper.h); `stopped` is also set */
 	bool refused;	    /* the kernel refused to stop the thread, for example because another tracer has it */
 	uint64_t ip;	    /* instruction pointer; 0 if the thread is not stopped, or is asleep */
-	uint64_t sp;	    /* core: stack pointer */
+	uint64_t sp;	    /* stack pointer; 0 if the thread is not stopped, or is asleep */
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
 	int pending_signal; /* for a live process: the signal that the thread gets when it goes on; 0: none */
 	int switches_fd;    /* if asleep: the open schedstat file of the thread; else -1 */

@@ -118,5 +118,6 @@ struct rb_control_frame_struct {
 	MEMBER(struct RString, "RString", as.embed.ary)                                                                \
 	STRUCT(struct rb_control_frame_struct, "rb_control_frame_struct")                                              \
 	MEMBER(struct rb_control_frame_struct, "rb_control_frame_struct", pc)                                          \
+	MEMBER(struct rb_control_frame_struct, "rb_control_frame_struct", sp)                                          \
 	MEMBER(struct rb_control_frame_struct, "rb_control_frame_struct", iseq)                                        \
 	MEMBER(struct rb_control_frame_struct, "rb_control_frame_struct", ep)

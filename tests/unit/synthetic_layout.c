@@ -239,6 +239,7 @@ static const enum layout_member_id others[] = {
     F_match_ext,
     F_hash_st,
     F_hash_ar,
+    F_vm_nr_global_objects,
     F_classext_box,
     F_classext_fields,
     F_classext_is_origin,

@@ -1,0 +1,97 @@
+/*
+ * A root of Ruby's heap: a word outside the heap that keeps an object alive. This header has what a root is, and its
+ * text. heap_roots.h finds the roots.
+ */
+#ifndef RBDUMP_HEAP_ROOT_H
+#define RBDUMP_HEAP_ROOT_H
+
+#include "memory/word_scan.h"
+#include "ruby/fibers.h"
+#include "ruby/frame.h"
+#include "ruby/object_refs.h"
+#include "target/data_files.h"
+
+enum heap_root_kind {
+	ROOT_C_VARIABLE,      /* a variable of C code */
+	ROOT_REGISTERED,      /* memory that C code has registered (rb_gc_register_address), and that is no variable */
+	ROOT_GLOBAL_VARIABLE, /* `name`: its ID */
+	ROOT_FINALIZER,	      /* `name`: the object that has the finalizer */
+	ROOT_AT_EXIT,	      /* what is called when the program ends */
+	ROOT_TRACE,	      /* a TracePoint, or another hook */
+	ROOT_LOADING,	      /* what is needed while a file is being loaded */
+	ROOT_MODULE,	      /* a module that C code has defined */
+	ROOT_METHOD,	      /* a method that the VM has found before */
+	ROOT_SYMBOLS,	      /* the symbol table */
+	ROOT_VM,	      /* a member of the VM */
+	ROOT_BOX,	      /* a member of a rb_box_struct */
+	ROOT_RACTOR,	      /* a member of a ractor; `name`: its number */
+	ROOT_RACTOR_STORAGE,  /* a ractor-local value; `name`: the ractor's number */
+	/* These are of a thread, or of a fiber. */
+	ROOT_THREAD,	   /* a member of the rb_thread_t */
+	ROOT_CONTEXT,	   /* a member of the execution context */
+	ROOT_STORAGE,	   /* a value that Thread#[]= has stored; `name`: the ID */
+	ROOT_FRAME,	   /* a member of a control frame */
+	ROOT_VM_STACK,	   /* a word of the VM stack: a local variable, or an intermediate result */
+	ROOT_NATIVE_STACK, /* a word of the native stack */
+};
+
+#define HEAP_ROOT_NO_STACK SIZE_MAX
+
+struct heap_root {
+	uint64_t target; /* the address of an object */
+	enum heap_root_kind kind;
+	enum ref_certainty certainty;
+	uint64_t word; /* the address of the word that refers to the object */
+	uint64_t name; /* see heap_root_kind */
+	size_t stack;  /* for the kinds of a thread or fiber: index in `stacks` of struct heap_roots */
+	/*
+	 * 0: the root keeps the object alive. Otherwise the address of a Fiber. Its stack keeps the object alive only
+	 * as long as something else keeps the Fiber alive.
+	 */
+	uint64_t holder;
+};
+
+/* Returns whether a live object begins at an address. */
+typedef bool heap_root_is_object(void *context, uint64_t address);
+
+/*
+ * heap_roots_each() calls this function for each root. An object can be the target of many roots, and a word can be
+ * given twice: a variable of C code that is also registered is first given as an exact root.
+ */
+typedef void heap_root_visit(void *context, const struct heap_root *root);
+
+/* The words of a VM stack that belong to a frame: local variables, and behind them intermediate results. */
+struct heap_stack_words {
+	uint64_t start; /* 0 if it is not known */
+	uint64_t named; /* how many of the first words are local variables with a name */
+};
+
+/* A stack: that of a thread, or of a fiber that is not running. */
+struct heap_stack {
+	size_t thread;	 /* index in `threads` of struct heap_roots; their number if the fiber's thread has ended */
+	uint64_t fiber;	 /* the rb_fiber_t; 0 for the running fiber of a thread */
+	uint64_t holder; /* as in struct heap_root */
+	struct stack walked;
+	struct heap_stack_words *words; /* for each frame of `walked` */
+};
+
+/* What the roots are searched in, and named by. */
+struct heap_roots {
+	const struct ruby *ruby;
+	const struct module *module;
+	struct word_scan scan;
+	struct data_files files;
+	struct ruby_threads threads;
+	struct heap_stack *stacks;
+	size_t nr_stacks, stacks_capacity;
+	uint64_t global_variables, end_procs; /* addresses of variables of Ruby; 0 if not known */
+	bool incomplete;		      /* a list that was needed could not be read as a whole */
+};
+
+/*
+ * Appends what a root is, for example: "C variable cache of leak.so", "global variable $leak", "VM: load_path", "local
+ * variable rows of Shop#open at shop.rb:12 in thread 3 \"worker\"", "native stack of the main thread".
+ */
+void heap_root_text(const struct heap_roots *roots, const struct heap_root *root, struct text *text);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * What the files that find the roots of the heap have in common. Only heap_roots*.c include this header.
+ */
+#ifndef RBDUMP_HEAP_ROOTS_PARTS_H
+#define RBDUMP_HEAP_ROOTS_PARTS_H
+
+#include "ruby/heap_root.h"
+#include "ruby/st.h"
+#include "ruby/value.h"
+
+/* A walk over the roots. */
+struct roots_walk {
+	struct heap_roots *roots;
+	struct access access;
+	heap_root_is_object *is_object;
+	heap_root_visit *visit;
+	void *context;
+	struct heap_root root; /* what the next roots have in common */
+	bool complete;
+};
+
+/* Begins a range of roots of one kind. */
+void roots_begin(struct roots_walk *walk, enum heap_root_kind kind, enum ref_certainty certainty, uint64_t name);
+
+/* Gives the word at `at`, which is `value`, if it refers to an object. */
+void roots_give(struct roots_walk *walk, uint64_t at, uint64_t value);
+
+/* Gives all words of a range that can refer to objects. */
+void roots_scan(struct roots_walk *walk, uint64_t start, uint64_t end);
+
+/* Gives all words of a struct that can refer to objects. Does nothing if `at` is 0 or the struct's size is not known.
+ */
+void roots_scan_struct(struct roots_walk *walk, uint64_t at, enum layout_struct_id id);
+
+/* Gives the values of an st_table, each with its key as the name. */
+void roots_give_st(struct roots_walk *walk, uint64_t table);
+
+/* Gives the values of a rb_id_table. Their names are IDs. */
+void roots_give_id_table(struct roots_walk *walk, uint64_t table);
+
+/*
+ * A reading has failed, so roots can be missing. Lets the walk go on with what is next.
+ */
+void roots_lack(struct roots_walk *walk);
+
+/* Calls `visit` for each entry of a rb_id_table. Returns false if it cannot be read, or is too long. */
+bool roots_each_id(struct access *access, uint64_t table, st_visit *visit, void *context);
+
+/* roots_variables.c: the list of registered variables, global variables, and what is called at the end. */
+void roots_give_registered(struct roots_walk *walk);
+void roots_give_global_variables(struct roots_walk *walk);
+void roots_give_at_exit(struct roots_walk *walk);
+
+/* Sets the addresses of the variables of Ruby that lead to them. Searches for them if Ruby is stripped. */
+void roots_find_variables(struct heap_roots *roots);
+
+/* roots_stacks.c: threads and fibers. Returns false if there is not enough memory. */
+bool roots_read_stacks(struct heap_roots *roots, memory_source *source, void *context);
+void roots_clear_stacks(struct heap_roots *roots);
+void roots_give_stacks(struct roots_walk *walk);
+
+#endif

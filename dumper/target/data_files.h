@@ -1,0 +1,52 @@
+/*
+ * The writable data of the ELF files that a target has mapped: where the variables of C code are, and which variable an
+ * address belongs to.
+ *
+ * The files may be hostile: how many files and symbols are kept is limited.
+ */
+#ifndef RBDUMP_DATA_FILES_H
+#define RBDUMP_DATA_FILES_H
+
+#include "base/text.h"
+#include "target/module.h"
+
+/* A writable segment of a file: initialized variables, and behind them those that begin as zeros. */
+struct data_range {
+	uint64_t start, end; /* addresses in the target's memory */
+	uint32_t file;	     /* index in `files` of struct data_files */
+};
+
+struct data_file {
+	char *path;
+	uint64_t bias; /* address in the target = address in the file + bias */
+};
+
+/* A variable that a symbol names. */
+struct data_symbol {
+	uint64_t start, size;
+	char *name;
+};
+
+struct data_files {
+	struct data_file *files;
+	size_t nr_files, files_capacity;
+	struct data_range *ranges; /* in the order of the mappings */
+	size_t nr_ranges, ranges_capacity;
+	struct data_symbol *symbols; /* sorted by `start` */
+	size_t nr_symbols, symbols_capacity;
+	/* The data of a file is not known, for example because the file was replaced after it was mapped; or there are
+	 * too many. */
+	bool incomplete;
+};
+
+/* Reads the symbols. Returns false if there is not enough memory. The caller always calls data_files_clear(). */
+bool data_files_read(const struct target *target, struct data_files *ret);
+void data_files_clear(struct data_files *files);
+
+/*
+ * Appends what an address is: "my_cache of cache.so", "table+0x18 of cache.so"; "0x4018 of cache.so" if no symbol
+ * contains it, where 0x4018 is the address in the file. Appends nothing if the address is in no range.
+ */
+void data_files_add_name(const struct data_files *files, uint64_t address, struct text *text);
+
+#endif
