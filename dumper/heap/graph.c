@@ -113,28 +113,40 @@ bool graph_reverse(const struct graph *graph, struct graph *ret)
 	return true;
 }
 
-/*
- * Visits the nodes in the order of their distance from node 0. No edge leads back to it: only a reversed graph has
- * edges to node 0, and there it has none itself.
- */
-static void search(const struct graph *graph, uint32_t *before, uint32_t *queue)
+/* Puts the nodes that edges lead to into the queue, if they were not found before. Returns the new end of the queue. */
+static uint32_t enqueue(const struct graph *graph, uint32_t from, uint32_t first, uint32_t last, uint32_t *before,
+			uint32_t *queue, uint32_t end)
 {
-	uint32_t end = 0;
+	for (uint32_t i = first; i < last; i++) {
+		const uint32_t to = graph->edges[i];
 
-	queue[end++] = 0;
-	for (uint32_t next = 0; next < end; next++) {
-		uint32_t count;
-		const uint32_t *edges = graph_edges(graph, queue[next], &count);
+		if (to != 0 && before[to] == GRAPH_NONE) {
+			before[to] = from;
+			queue[end++] = to;
+		}
+	}
+	return end;
+}
 
-		for (uint32_t i = 0; i < count; i++)
-			if (before[edges[i]] == GRAPH_NONE) {
-				before[edges[i]] = queue[next];
-				queue[end++] = edges[i];
-			}
+static void search(const struct graph *graph, uint32_t certain, uint32_t *before, uint32_t *queue)
+{
+	const uint32_t of_root = graph->first[1];
+	uint32_t end = enqueue(graph, 0, 0, certain < of_root ? certain : of_root, before, queue, 0);
+	bool all = false;
+
+	for (uint32_t next = 0;; next++) {
+		if (next == end && !all) {
+			end = enqueue(graph, 0, certain < of_root ? certain : of_root, of_root, before, queue, end);
+			all = true;
+		}
+		if (next == end)
+			return;
+		end = enqueue(graph, queue[next], graph->first[queue[next]], graph->first[queue[next] + 1], before,
+			      queue, end);
 	}
 }
 
-uint32_t *graph_shortest_paths(const struct graph *graph)
+uint32_t *graph_shortest_paths(const struct graph *graph, uint32_t certain)
 {
 	uint32_t *before = malloc(graph->nodes * sizeof(*before)), *queue = malloc(graph->nodes * sizeof(*queue));
 
@@ -144,7 +156,7 @@ uint32_t *graph_shortest_paths(const struct graph *graph)
 		return NULL;
 	}
 	memset(before, 0xff, graph->nodes * sizeof(*before)); /* GRAPH_NONE */
-	search(graph, before, queue);
+	search(graph, certain, before, queue);
 	free(queue);
 	return before;
 }

@@ -2,14 +2,86 @@
 
 #include <stdlib.h>
 
+#include "base/addresses.h"
+#include "base/array.h"
 #include "ruby/object_text.h"
+
+/* The most roots. */
+#define ROOTS_MAX (1u << 24)
 
 /* The graph, while it is made. */
 struct making {
+	size_t roots_capacity;
+	struct address_map held; /* what the stack of a Fiber keeps alive, by the address of the Fiber */
+	bool no_memory, too_many;
 	struct heap_graph *graph;
 	const struct slots *slots;
 	struct kinds kinds;
 };
+
+static bool is_object(void *context, uint64_t address)
+{
+	const struct making *making = context;
+
+	return slots_number(making->slots, address) != 0;
+}
+
+static void add_root(void *context, const struct heap_root *root)
+{
+	struct making *making = context;
+	struct heap_graph *graph = making->graph;
+
+	if (root->holder != 0) {
+		making->no_memory |= !address_map_add(&making->held, root->holder, root->target);
+	} else if (graph->nr_roots == ROOTS_MAX) {
+		making->too_many = true;
+	} else if (!array_make_room(graph->roots, making->roots_capacity, graph->nr_roots + 1)) {
+		making->no_memory = true;
+	} else {
+		graph->roots[graph->nr_roots++] = *root;
+	}
+}
+
+/* What tells a person more comes first: a name, rather than a word of a stack. */
+static int by_target(const void *a, const void *b)
+{
+	const struct heap_root *one = a, *other = b;
+
+	if (one->target != other->target)
+		return one->target < other->target ? -1 : 1;
+	if (one->certainty != other->certainty)
+		return one->certainty < other->certainty ? -1 : 1;
+	return (one->kind > other->kind) - (one->kind < other->kind);
+}
+
+/* Adds the edges of node 0. */
+static void add_roots(struct making *making, struct heap_roots *roots)
+{
+	struct heap_graph *graph = making->graph;
+
+	graph->roots_known = heap_roots_each(roots, is_object, add_root, making) && !making->too_many;
+	address_map_sort(&making->held);
+	if (graph->nr_roots > 0)
+		qsort(graph->roots, graph->nr_roots, sizeof(graph->roots[0]), by_target);
+	graph_begin_node(&graph->graph, 0);
+	for (size_t i = 0; i < graph->nr_roots; i++)
+		if (graph->roots[i].certainty != REF_CONSERVATIVE)
+			graph_add(&graph->graph, slots_number(making->slots, graph->roots[i].target));
+	graph->certain = graph->graph.nr_edges;
+	for (size_t i = 0; i < graph->nr_roots; i++)
+		if (graph->roots[i].certainty == REF_CONSERVATIVE)
+			graph_add(&graph->graph, slots_number(making->slots, graph->roots[i].target));
+}
+
+/* Adds what the stack of a Fiber keeps alive. */
+static void add_held(const struct making *making, uint64_t fiber)
+{
+	const struct address_map *held = &making->held;
+	size_t i = array_first(held->pairs, held->count, pair, pair->address >= fiber);
+
+	for (; i < held->count && held->pairs[i].address == fiber; i++)
+		graph_add(&making->graph->graph, slots_number(making->slots, held->pairs[i].other));
+}
 
 static void add_reference(void *context, const struct object_ref *ref)
 {
@@ -37,10 +109,12 @@ static bool add_object(void *context, struct heap_walk *walk, const struct heap_
 	graph_begin_node(&graph->graph, node);
 	if (!heap_walk_refs(walk, object, add_reference, making))
 		graph->unknown++;
+	if (making->held.count > 0)
+		add_held(making, object->slot.address);
 	return !graph->graph.incomplete;
 }
 
-struct error *heap_graph_make(struct heap_walk *walk, struct heap_graph *ret)
+struct error *heap_graph_make(struct heap_walk *walk, struct heap_roots *roots, struct heap_graph *ret)
 {
 	struct making making = {.graph = ret, .slots = walk->slots, .kinds = kinds_read(walk->ruby->layout)};
 	uint32_t nodes;
@@ -53,9 +127,11 @@ struct error *heap_graph_make(struct heap_walk *walk, struct heap_graph *ret)
 	ret->sizes = calloc(nodes, sizeof(ret->sizes[0]));
 	if (!ret->groups || !ret->sizes || !graph_create(nodes, &ret->graph))
 		return error_no_memory();
-	graph_begin_node(&ret->graph, 0);
-	heap_walk_each(walk, add_object, &making);
-	if (walk->no_memory || !graph_finish(&ret->graph))
+	add_roots(&making, roots);
+	if (!making.no_memory)
+		heap_walk_each(walk, add_object, &making);
+	address_map_clear(&making.held);
+	if (making.no_memory || walk->no_memory || !graph_finish(&ret->graph))
 		return error_no_memory();
 	return NULL;
 }
@@ -63,10 +139,20 @@ struct error *heap_graph_make(struct heap_walk *walk, struct heap_graph *ret)
 void heap_graph_clear(struct heap_graph *graph)
 {
 	graph_clear(&graph->graph);
+	free(graph->roots);
 	free(graph->groups);
 	free(graph->sizes);
 	census_destroy(graph->census);
 	*graph = (struct heap_graph){0};
+}
+
+const struct heap_root *heap_graph_root(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node)
+{
+	uint64_t size;
+	const uint64_t address = slots_address(walk->slots, node, &size);
+	const size_t i = array_first(graph->roots, graph->nr_roots, root, root->target >= address);
+
+	return i < graph->nr_roots && graph->roots[i].target == address ? &graph->roots[i] : NULL;
 }
 
 void heap_graph_add_text(const struct heap_walk *walk, uint32_t node, struct text *text)

@@ -11,22 +11,33 @@
 #include "heap/graph.h"
 #include "heap/heap_walk.h"
 #include "heap/kinds.h"
+#include "ruby/heap_roots.h"
 
 struct heap_graph {
 	struct graph graph; /* the nodes are the numbers of slots (walk->slots); node 0 stands for the roots */
 	struct census *census;
 	uint16_t *groups; /* for each node, its group in the census; CENSUS_FREE: no live object is there */
 	uint64_t *sizes;  /* for each node, the bytes of its slot and those that it owns outside */
+	/* The roots, those with the same target beside each other, and the most certain of these first. */
+	struct heap_root *roots;
+	size_t nr_roots;
+	uint32_t certain; /* how many edges of node 0 are certain: they come first */
+	bool roots_known; /* all roots are known, as far as heap_roots_each() can tell */
 	uint64_t objects; /* live ones */
 	uint64_t unknown; /* objects of which not all references are known */
 };
 
 /*
- * Reads the heap, and makes the graph. The caller frees `ret` with heap_graph_clear(), also after a failure. Sets the flags
+ * Reads the heap, and makes the graph.
+ *   roots  as read by heap_roots_read()
+ * The caller frees `ret` with heap_graph_clear(), also after a failure. Sets the flags
  * of the walk, as heap_walk_each() does.
  */
-struct error *heap_graph_make(struct heap_walk *walk, struct heap_graph *ret);
+struct error *heap_graph_make(struct heap_walk *walk, struct heap_roots *roots, struct heap_graph *ret);
 void heap_graph_clear(struct heap_graph *graph);
+
+/* The most certain root of a node; NULL if it has none. */
+const struct heap_root *heap_graph_root(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node);
 
 /* Appends a description of the object that is a node: see object_add_text(). */
 void heap_graph_add_text(const struct heap_walk *walk, uint32_t node, struct text *text);

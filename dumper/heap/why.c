@@ -25,6 +25,7 @@ struct look {
 	struct session *session;
 	struct ruby ruby;
 	struct heap_walk walk;
+	struct heap_roots roots;
 	struct heap_graph graph;
 };
 
@@ -53,8 +54,15 @@ static void label(void *context, uint32_t parent, uint32_t node, struct text *te
 	struct wish wish = {0};
 	uint64_t size;
 
-	if (parent == 0)
+	if (parent == 0) {
+		const struct heap_root *root = heap_graph_root(&look->graph, &look->walk, node);
+
+		if (root)
+			heap_root_text(&look->roots, root, text);
+		if (root && root->certainty == REF_CONSERVATIVE)
+			text_format(text, " (perhaps)");
 		return;
+	}
 	wish.target = slots_address(look->walk.slots, node, &size);
 	heap_graph_read_refs(&look->walk, parent, is_wished, &wish);
 	if (!wish.found)
@@ -74,7 +82,9 @@ static struct error *begin(const struct heap_options *options, struct session *s
 	if (!ret->ruby.memory ||
 	    !heap_walk_begin(&ret->ruby, target_read_pages, session->target, runs, runs, &ret->walk))
 		return error_no_memory();
-	return heap_graph_make(&ret->walk, &ret->graph);
+	if (!heap_roots_read(&ret->walk.lasting, session->module, target_read_pages, session->target, 0, &ret->roots))
+		return error_no_memory();
+	return heap_graph_make(&ret->walk, &ret->roots, &ret->graph);
 }
 
 static struct error *end(struct look *look, struct error *error, enum exit_status *status)
@@ -83,6 +93,7 @@ static struct error *end(struct look *look, struct error *error, enum exit_statu
 		error = error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
 	*status = look->walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	heap_graph_clear(&look->graph);
+	heap_roots_clear(&look->roots);
 	heap_walk_clear(&look->walk);
 	memory_destroy(look->ruby.memory);
 	return error;
@@ -208,7 +219,7 @@ static struct error *print_class(struct look *look, const uint32_t *parents, con
 
 static struct error *print_why(struct look *look, const char *what)
 {
-	uint32_t *parents = graph_shortest_paths(&look->graph.graph);
+	uint32_t *parents = graph_shortest_paths(&look->graph.graph, look->graph.certain);
 	struct error *error;
 	uint64_t address;
 	uint32_t node;
