@@ -128,25 +128,23 @@ static uint32_t enqueue(const struct graph *graph, uint32_t from, uint32_t first
 	return end;
 }
 
-static void search(const struct graph *graph, uint32_t certain, uint32_t *before, uint32_t *queue)
+static void search(const struct graph *graph, const uint32_t *ranks, size_t nr_ranks, uint32_t *before, uint32_t *queue)
 {
 	const uint32_t of_root = graph->first[1];
-	uint32_t end = enqueue(graph, 0, 0, certain < of_root ? certain : of_root, before, queue, 0);
-	bool all = false;
+	uint32_t next = 0, end = 0, edge = 0;
 
-	for (uint32_t next = 0;; next++) {
-		if (next == end && !all) {
-			end = enqueue(graph, 0, certain < of_root ? certain : of_root, of_root, before, queue, end);
-			all = true;
-		}
-		if (next == end)
-			return;
-		end = enqueue(graph, queue[next], graph->first[queue[next]], graph->first[queue[next] + 1], before,
-			      queue, end);
+	for (size_t i = 0; i <= nr_ranks; i++) {
+		const uint32_t last = i < nr_ranks && ranks[i] < of_root ? ranks[i] : of_root;
+
+		end = enqueue(graph, 0, edge, last, before, queue, end);
+		edge = last > edge ? last : edge;
+		for (; next < end; next++)
+			end = enqueue(graph, queue[next], graph->first[queue[next]], graph->first[queue[next] + 1],
+				      before, queue, end);
 	}
 }
 
-uint32_t *graph_shortest_paths(const struct graph *graph, uint32_t certain)
+uint32_t *graph_shortest_paths(const struct graph *graph, const uint32_t *ranks, size_t nr_ranks)
 {
 	uint32_t *before = malloc(graph->nodes * sizeof(*before)), *queue = malloc(graph->nodes * sizeof(*queue));
 
@@ -156,7 +154,7 @@ uint32_t *graph_shortest_paths(const struct graph *graph, uint32_t certain)
 		return NULL;
 	}
 	memset(before, 0xff, graph->nodes * sizeof(*before)); /* GRAPH_NONE */
-	search(graph, certain, before, queue);
+	search(graph, ranks, nr_ranks, before, queue);
 	free(queue);
 	return before;
 }

@@ -66,13 +66,13 @@ static inline const uint32_t *graph_edges(const struct graph *graph, uint32_t no
 bool graph_reverse(const struct graph *graph, struct graph *ret);
 
 /*
- * Finds a shortest path from node 0 to each node (breadth-first search). A path that begins with one of the other edges of
- * node 0 is found only for a node to which no path leads that begins with one of the certain edges.
- *   certain  how many of the first edges of node 0 are certain; UINT32_MAX: all
- * Needs 8 bytes for each node, of which the
- * result has 4. Returns for each node the one before it on its path. For node 0, and for nodes to which no path leads,
- * this is GRAPH_NONE. Returns NULL if there is not enough memory. The caller frees the array with free().
+ * Finds a shortest path from node 0 to each node (breadth-first search). The edges of node 0 can have ranks: then, a path
+ * that begins with an edge of a higher rank is found only for a node to which no path of a lower rank leads.
+ *   ranks  the index of the first edge of node 0 of each rank but the lowest, in ascending order; NULL if `nr_ranks` is 0
+ * Returns for each node the one before it on its path. For node 0, and for nodes to which no path leads, this is GRAPH_NONE.
+ * Needs 8 bytes for each node, of which the result has 4. Returns NULL if there is not enough memory. The caller frees the
+ * array with free().
  */
-uint32_t *graph_shortest_paths(const struct graph *graph, uint32_t certain);
+uint32_t *graph_shortest_paths(const struct graph *graph, const uint32_t *ranks, size_t nr_ranks);
 
 #endif

@@ -1,6 +1,8 @@
 #include "heap/heap_graph.h"
 
+#include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/addresses.h"
 #include "base/array.h"
@@ -17,6 +19,7 @@ struct making {
 	struct heap_graph *graph;
 	const struct slots *slots;
 	struct kinds kinds;
+	uint64_t constcache; /* enum imemo_type; UINT64_MAX: this Ruby has none */
 };
 
 static bool is_object(void *context, uint64_t address)
@@ -54,6 +57,42 @@ static int by_target(const void *a, const void *b)
 	return (one->kind > other->kind) - (one->kind < other->kind);
 }
 
+/*
+ * Whether a variable of C code has a class or a module of Ruby's own: their names begin with rb_c, rb_m or rb_e (intern.h,
+ * v1_9_3_0 to v4_0_5 and head). They are never freed, so these roots are certain.
+ */
+static bool is_class_variable(const struct heap_roots *roots, const struct heap_root *root)
+{
+	static const char prefix[] = "C variable rb_";
+	const size_t length = sizeof(prefix) - 1;
+	struct text text = {0};
+	bool ret;
+
+	if (root->kind != ROOT_C_VARIABLE)
+		return false;
+	heap_root_text(roots, root, &text);
+	ret = text.length > length + 2 && strncmp(text.data, prefix, length) == 0 &&
+	      strchr("cme", text.data[length]) != NULL && isupper((unsigned char)text.data[length + 1]) &&
+	      !strchr(text.data, '+');
+	text_clear(&text);
+	return ret;
+}
+
+static bool is_of_stack(const struct heap_root *root)
+{
+	return root->kind >= ROOT_THREAD && root->kind != ROOT_STORAGE;
+}
+
+/* The order in which roots are looked at: names tell a person more than words of a stack. */
+enum rank { RANK_NAMED, RANK_STACK, RANK_CONSERVATIVE, RANKS };
+
+static enum rank rank_of(const struct heap_root *root)
+{
+	if (root->certainty == REF_CONSERVATIVE)
+		return RANK_CONSERVATIVE;
+	return is_of_stack(root) ? RANK_STACK : RANK_NAMED;
+}
+
 /* Adds the edges of node 0. */
 static void add_roots(struct making *making, struct heap_roots *roots)
 {
@@ -61,16 +100,18 @@ static void add_roots(struct making *making, struct heap_roots *roots)
 
 	graph->roots_known = heap_roots_each(roots, is_object, add_root, making) && !making->too_many;
 	address_map_sort(&making->held);
+	for (size_t i = 0; i < graph->nr_roots; i++)
+		if (graph->roots[i].certainty == REF_CONSERVATIVE && is_class_variable(roots, &graph->roots[i]))
+			graph->roots[i].certainty = REF_EXACT;
 	if (graph->nr_roots > 0)
 		qsort(graph->roots, graph->nr_roots, sizeof(graph->roots[0]), by_target);
 	graph_begin_node(&graph->graph, 0);
-	for (size_t i = 0; i < graph->nr_roots; i++)
-		if (graph->roots[i].certainty != REF_CONSERVATIVE)
-			graph_add(&graph->graph, slots_number(making->slots, graph->roots[i].target));
-	graph->certain = graph->graph.nr_edges;
-	for (size_t i = 0; i < graph->nr_roots; i++)
-		if (graph->roots[i].certainty == REF_CONSERVATIVE)
-			graph_add(&graph->graph, slots_number(making->slots, graph->roots[i].target));
+	for (enum rank rank = 0; rank < RANKS; rank++) {
+		graph->ranks[rank] = graph->graph.nr_edges;
+		for (size_t i = 0; i < graph->nr_roots; i++)
+			if (rank_of(&graph->roots[i]) == rank)
+				graph_add(&graph->graph, slots_number(making->slots, graph->roots[i].target));
+	}
 }
 
 /* Adds what the stack of a Fiber keeps alive. */
@@ -107,6 +148,12 @@ static bool add_object(void *context, struct heap_walk *walk, const struct heap_
 	graph->sizes[node] = object->slot.size + owned;
 	graph->objects++;
 	graph_begin_node(&graph->graph, node);
+	/*
+	 * An inline cache of code keeps the value of a constant alive, too, but it is dropped with the constant. So it tells
+	 * nothing that the constant does not tell.
+	 */
+	if (slot_is(walk->ruby->layout, object->flags, E_RUBY_T_IMEMO) && kind.imemo == making->constcache)
+		return true;
 	if (!heap_walk_refs(walk, object, add_reference, making))
 		graph->unknown++;
 	if (making->held.count > 0)
@@ -117,8 +164,10 @@ static bool add_object(void *context, struct heap_walk *walk, const struct heap_
 struct error *heap_graph_make(struct heap_walk *walk, struct heap_roots *roots, struct heap_graph *ret)
 {
 	struct making making = {.graph = ret, .slots = walk->slots, .kinds = kinds_read(walk->ruby->layout)};
+	const struct layout_number *constcache = &walk->ruby->layout->enumerators[E_imemo_constcache];
 	uint32_t nodes;
 
+	making.constcache = constcache->present ? (uint64_t)constcache->value : UINT64_MAX;
 	*ret = (struct heap_graph){.census = census_create()};
 	if (!ret->census)
 		return error_no_memory();

@@ -1,6 +1,6 @@
 /*
  * The graph of a heap: its objects, the references between them, and the roots that keep objects alive. For each object
- * also its kind and its size.
+ * also its kind and its size. The references of inline caches for constants are left out.
  *
  * Memory: for each slot, 4 bytes for the graph, 2 for the kind and 8 for the size; 4 bytes for each reference; those of the walk.
  */
@@ -21,7 +21,11 @@ struct heap_graph {
 	/* The roots, those with the same target beside each other, and the most certain of these first. */
 	struct heap_root *roots;
 	size_t nr_roots;
-	uint32_t certain; /* how many edges of node 0 are certain: they come first */
+	/*
+	 * The index of the first edge of node 0 that leads to a root with a name, of the first from a stack, and of the first
+	 * conservative one.
+	 */
+	uint32_t ranks[3];
 	bool roots_known; /* all roots are known, as far as heap_roots_each() can tell */
 	uint64_t objects; /* live ones */
 	uint64_t unknown; /* objects of which not all references are known */

@@ -27,6 +27,7 @@ struct look {
 	struct heap_walk walk;
 	struct heap_roots roots;
 	struct heap_graph graph;
+	uint32_t *paths; /* for each node, the one before it on a shortest path from node 0 */
 };
 
 /* Finds how an object is referred to. */
@@ -47,22 +48,13 @@ static void is_wished(void *context, const struct object_ref *ref)
 	}
 }
 
-static void label(void *context, uint32_t parent, uint32_t node, struct text *text)
+/* Appends how an object refers to another one. */
+static void add_ref(struct look *look, uint32_t parent, uint32_t node, struct text *text)
 {
-	struct look *look = context;
 	struct access access = ruby_access(&look->walk.lasting);
 	struct wish wish = {0};
 	uint64_t size;
 
-	if (parent == 0) {
-		const struct heap_root *root = heap_graph_root(&look->graph, &look->walk, node);
-
-		if (root)
-			heap_root_text(&look->roots, root, text);
-		if (root && root->certainty == REF_CONSERVATIVE)
-			text_format(text, " (perhaps)");
-		return;
-	}
 	wish.target = slots_address(look->walk.slots, node, &size);
 	heap_graph_read_refs(&look->walk, parent, is_wished, &wish);
 	if (!wish.found)
@@ -73,9 +65,34 @@ static void label(void *context, uint32_t parent, uint32_t node, struct text *te
 		text_format(text, " (perhaps)");
 }
 
+static void label(void *context, uint32_t parent, uint32_t node, struct text *text)
+{
+	struct look *look = context;
+	const struct heap_root *root;
+
+	if (parent != 0) {
+		add_ref(look, parent, node, text);
+		return;
+	}
+	root = heap_graph_root(&look->graph, &look->walk, node);
+	if (root) {
+		heap_root_text(&look->roots, root, text);
+		if (root->certainty == REF_CONSERVATIVE)
+			text_format(text, " (perhaps)");
+	} else if (look->paths[node] != GRAPH_NONE && look->paths[node] != 0) {
+		/* Several paths lead to it: the shortest. */
+		add_ref(look, look->paths[node], node, text);
+		if (text->length > 0)
+			text_format(text, " of ");
+		heap_graph_add_text(&look->walk, look->paths[node], text);
+	}
+}
+
 static struct error *begin(const struct heap_options *options, struct session *session, struct look *ret)
 {
 	const bool runs = !options->target.core;
+	const size_t nr_ranks = sizeof(ret->graph.ranks) / sizeof(ret->graph.ranks[0]);
+	struct error *error;
 
 	*ret = (struct look){.options = options, .session = session, .ruby = session->ruby};
 	ret->ruby.memory = session_memory(session);
@@ -84,7 +101,11 @@ static struct error *begin(const struct heap_options *options, struct session *s
 		return error_no_memory();
 	if (!heap_roots_read(&ret->walk.lasting, session->module, target_read_pages, session->target, 0, &ret->roots))
 		return error_no_memory();
-	return heap_graph_make(&ret->walk, &ret->roots, &ret->graph);
+	error = heap_graph_make(&ret->walk, &ret->roots, &ret->graph);
+	if (error)
+		return error;
+	ret->paths = graph_shortest_paths(&ret->graph.graph, ret->graph.ranks + 1, nr_ranks - 1);
+	return ret->paths ? NULL : error_no_memory();
 }
 
 static struct error *end(struct look *look, struct error *error, enum exit_status *status)
@@ -92,6 +113,7 @@ static struct error *end(struct look *look, struct error *error, enum exit_statu
 	if (!error && (fflush(stdout) != 0 || ferror(stdout)))
 		error = error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
 	*status = look->walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	free(look->paths);
 	heap_graph_clear(&look->graph);
 	heap_roots_clear(&look->roots);
 	heap_walk_clear(&look->walk);
@@ -153,21 +175,21 @@ struct error *heap_dominators(const struct heap_options *options, struct session
 }
 
 /* Prints the path to one object, from the root on. */
-static struct error *print_path(struct look *look, const uint32_t *parents, uint32_t node)
+static struct error *print_path(struct look *look, uint32_t node)
 {
 	uint32_t path[PATH_MAX_NODES];
 	size_t length = 0;
 
-	if (parents[node] == GRAPH_NONE) {
+	if (look->paths[node] == GRAPH_NONE) {
 		puts("No path from a known root leads to the object. It may be garbage.");
 		return NULL;
 	}
-	for (uint32_t at = node; at != 0 && length < PATH_MAX_NODES; at = parents[at])
+	for (uint32_t at = node; at != 0 && length < PATH_MAX_NODES; at = look->paths[at])
 		path[length++] = at;
 	while (length-- > 0) {
 		struct text text = {0};
 
-		label(look, parents[path[length]], path[length], &text);
+		label(look, look->paths[path[length]], path[length], &text);
 		if (text.length > 0)
 			text_format(&text, " → ");
 		heap_graph_add_text(&look->walk, path[length], &text);
@@ -201,44 +223,40 @@ static uint64_t weigh_class(struct look *look, const char *name)
 	return found;
 }
 
-static struct error *print_class(struct look *look, const uint32_t *parents, const char *name)
+static struct error *print_class(struct look *look, const char *name)
 {
 	const uint64_t found = weigh_class(look, name);
 	uint64_t reached = 0;
 	char all[NUMBER], some[NUMBER];
 
 	for (uint32_t i = 1; i < look->graph.graph.nodes; i++)
-		reached += parents[i] != GRAPH_NONE ? look->graph.sizes[i] : 0;
+		reached += look->paths[i] != GRAPH_NONE ? look->graph.sizes[i] : 0;
 	if (found == 0)
 		return error_create(EXIT_FAILED, "there is no live object of the class %s", name);
 	number_text(found, all);
 	number_text(reached, some);
 	printf("%s objects of %s; paths lead from the known roots to %s of them\n\n", all, name, some);
-	return print_tree(look, parents, look->graph.sizes, false);
+	return print_tree(look, look->paths, look->graph.sizes, false);
 }
 
 static struct error *print_why(struct look *look, const char *what)
 {
-	uint32_t *parents = graph_shortest_paths(&look->graph.graph, look->graph.certain);
 	struct error *error;
 	uint64_t address;
 	uint32_t node;
 	char *end;
 
-	if (!parents)
-		return error_no_memory();
 	errno = 0;
 	address = strtoull(what, &end, 16);
 	print_head(look);
 	if (strncmp(what, "0x", 2) != 0) {
-		error = print_class(look, parents, what);
+		error = print_class(look, what);
 	} else {
 		node = errno == 0 && *end == '\0' ? slots_number(look->walk.slots, address) : 0;
 		error = node != 0 && look->graph.groups[node] != CENSUS_FREE
-			    ? print_path(look, parents, node)
+			    ? print_path(look, node)
 			    : error_create(EXIT_FAILED, "there is no live object at %s", what);
 	}
-	free(parents);
 	return error;
 }
 

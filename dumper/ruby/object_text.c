@@ -112,7 +112,10 @@ static void add_object(const struct ruby *ruby, struct access *access, uint64_t 
 	} else if (slot_is(layout, flags, E_RUBY_T_ICLASS) || !name) {
 		text_format(text, "%s", name ? "included module" : "no object");
 	} else {
-		add_class_of(access, ruby, slot_member(layout, &slot, F_basic_klass), text);
+		if (slot_member(layout, &slot, F_basic_klass) != 0)
+			add_class_of(access, ruby, slot_member(layout, &slot, F_basic_klass), text);
+		else
+			text_format(text, "internal %s", name);
 		if (slot_is(layout, flags, E_RUBY_T_ARRAY) || slot_is(layout, flags, E_RUBY_T_HASH))
 			add_count(access, &slot, flags, text);
 	}
