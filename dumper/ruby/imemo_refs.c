@@ -5,6 +5,9 @@
 #include "ruby/st.h"
 #include "ruby/value.h"
 
+/* shape.h, SHAPE_FLAG_SHIFT, v4_0_0 to v4_0_5 and head: the shape of an imemo_fields is in the top half of its flags. */
+#define SHAPE_SHIFT 32
+
 static bool has(const struct refs_walk *walk, enum layout_member_id id)
 {
 	return layout_has(walk->refs->layout, id);
@@ -236,11 +239,93 @@ static bool cvar_entry_refs(struct refs_walk *walk)
 	return has(walk, F_cvar_entry_klass);
 }
 
-/* The owner is known. How many instance variables there are, is not. */
+/* Instance variables in an st_table. */
+struct ivars {
+	struct refs_walk *walk;
+	uint64_t place;
+};
+
+static bool give_ivar(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	struct ivars *ivars = context;
+
+	(void)key;
+	if (!refs_step(ivars->walk)) {
+		access_fail(access, record);
+		return false;
+	}
+	refs_give(ivars->walk, record, REF_IVAR, ivars->place++, REF_EXACT);
+	return true;
+}
+
+/* internal/imemo.h, rb_imemo_fields_complex_tbl: v4_0_0 to v4_0_5, a pointer to the table; head, the table itself. */
+static bool give_ivar_table(struct refs_walk *walk)
+{
+	struct ivars ivars = {walk, 0};
+	const uint64_t table = has(walk, F_fields_ptr)
+				   ? own(walk, F_fields_table)
+				   : access_address(walk->access, walk->slot->address, F_fields_table);
+
+	return has(walk, F_fields_table) &&
+	       (table == 0 || st_each(walk->access, table, walk->refs->steps, give_ivar, &ivars));
+}
+
+/* internal/imemo.h, rb_imemo_fields_ptr: v4_0_0 to v4_0_5, a flag tells where they are; head, always in the slot. */
+static uint64_t ivars_at(const struct refs_walk *walk)
+{
+	return has(walk, F_fields_ptr) && slot_has_flag(walk->refs->layout, walk->flags, E_ROBJECT_HEAP)
+		   ? own(walk, F_fields_ptr)
+		   : access_address(walk->access, walk->slot->address, F_fields_embed);
+}
+
+/*
+ * The instance variables of an object that has no room for them, or of a class. imemo.c, imemo_fields, v4_0_0 to v4_0_5
+ * and head. shape.h, RBASIC_SHAPE_ID, RSHAPE, RSHAPE_LEN: the object's shape tells how many there are.
+ */
 static bool fields_refs(struct refs_walk *walk)
 {
+	const struct layout *layout = walk->refs->layout;
+	const uint64_t tree = walk->refs->ruby->shape_tree, id = walk->flags >> SHAPE_SHIFT;
+	struct access *access = walk->access;
+	uint64_t shape, at, count;
+
 	give_own(walk, F_basic_klass, "owner");
-	return false;
+	if (slot_has_flag(layout, id, E_SHAPE_ID_FL_TOO_COMPLEX) || slot_has_flag(layout, id, E_SHAPE_ID_FL_COMPLEX))
+		return give_ivar_table(walk);
+	if (tree == 0 || !has(walk, F_shape_tree_list) || !has(walk, F_shape_fields) || !has(walk, F_fields_embed) ||
+	    !layout->enumerators[E_SHAPE_ID_OFFSET_MASK].present)
+		return false;
+	shape = access_member(access, tree, F_shape_tree_list) +
+		(id & access_enum(access, E_SHAPE_ID_OFFSET_MASK)) * access_sizeof(access, S_shape);
+	count = access_member(access, shape, F_shape_fields);
+	at = ivars_at(walk);
+	for (uint64_t i = 0; i < count && !access->failed; i++) {
+		if (!refs_step(walk))
+			return false;
+		refs_give(walk, access_word(access, at + i * 8), REF_IVAR, i, REF_EXACT);
+	}
+	return true;
+}
+
+static bool give_key(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	struct refs_walk *walk = context;
+
+	(void)record;
+	if (!refs_step(walk)) {
+		access_fail(access, key);
+		return false;
+	}
+	refs_give(walk, key, REF_KEY, 0, REF_EXACT);
+	return true;
+}
+
+/* gc.c, rb_gc_mark_set_no_pin, head */
+static bool cdhash_refs(struct refs_walk *walk)
+{
+	return has(walk, F_cdhash_table) &&
+	       st_each(walk->access, access_address(walk->access, walk->slot->address, F_cdhash_table),
+		       walk->refs->steps, give_key, walk);
 }
 
 bool imemo_refs(struct refs_walk *walk)
@@ -263,6 +348,7 @@ bool imemo_refs(struct refs_walk *walk)
 	    {E_imemo_constcache, constcache_refs},
 	    {E_imemo_cvar_entry, cvar_entry_refs},
 	    {E_imemo_fields, fields_refs},
+	    {E_imemo_cdhash, cdhash_refs},
 	};
 	const uint64_t type = value_imemo_type(walk->refs->layout, walk->flags);
 

@@ -402,7 +402,8 @@ bool object_sizes_read(const struct ruby *ruby, struct object_sizes *ret)
 	read_kinds(ret);
 	if (layout_has(layout, F_vm_shape_list)) {
 		ret->shapes = access_member(&access, ruby->vm, F_vm_shape_list);
-	} else if (ruby->shape_tree != 0 && layout_has(layout, F_shape_tree_list)) {
+	} else if (ruby->shape_tree != 0 && layout_has(layout, F_shape_tree_list) &&
+		   !layout_has(layout, F_shape_fields)) {
 		ret->shapes = access_member(&access, access_word(&access, ruby->shape_tree), F_shape_tree_list);
 	}
 	if (access.failed)
