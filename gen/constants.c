@@ -78,6 +78,8 @@ static const struct constant constants[] = {
     {E_RCLASS_SUPERCLASSES_INCLUDE_SELF, {3, 2, 0, 0}, {4, 0, 0, 0}, USER(2)},
     /* internal/class.h, v4_0_0 to v4_0_5 and head */
     {E_RCLASS_BOXABLE, {4, 0, 0, 0}, ALL, USER(4)},
+    /* shape.h, v4_0_0 to v4_0_5 and head */
+    {E_SHAPE_ID_OFFSET_MASK, {4, 0, 0, 0}, ALL, (1 << 19) - 1},
     /* iseq.h, v2_3_0 to v2_4_10, and v2_5_0 to v4_0_5 and head: the bits above those of the imemo type */
     {E_ISEQ_NOT_LOADED_YET, {2, 3, 0, 0}, {2, 5, 0, 0}, USER(4)},
     {E_ISEQ_NOT_LOADED_YET, {2, 5, 0, 0}, ALL, USER(5)},

@@ -236,11 +236,60 @@ static bool cvar_entry_refs(struct refs_walk *walk)
 	return has(walk, F_cvar_entry_klass);
 }
 
-/* The owner is known. How many instance variables there are, is not. */
+/* internal/imemo.h, rb_imemo_fields_complex_tbl: v4_0_0 to v4_0_5, a pointer to the table; head, the table itself. */
+static bool give_ivar_table(struct refs_walk *walk)
+{
+	const uint64_t table = has(walk, F_fields_ptr)
+				   ? own(walk, F_fields_table)
+				   : access_address(walk->access, walk->slot->address, F_fields_table);
+
+	return has(walk, F_fields_table) &&
+	       (table == 0 || refs_give_table(walk, table, REF_IVAR_NAMED, false));
+}
+
+/* internal/imemo.h, rb_imemo_fields_ptr: v4_0_0 to v4_0_5, a flag tells where they are; head, always in the slot. */
+static uint64_t ivars_at(const struct refs_walk *walk)
+{
+	return has(walk, F_fields_ptr) && slot_has_flag(walk->refs->layout, walk->flags, E_ROBJECT_HEAP)
+		   ? own(walk, F_fields_ptr)
+		   : access_address(walk->access, walk->slot->address, F_fields_embed);
+}
+
+/*
+ * The instance variables of an object that has no room for them, or of a class. imemo.c, imemo_fields, v4_0_0 to v4_0_5
+ * and head: the shape of the T_IMEMO itself tells how many there are.
+ */
 static bool fields_refs(struct refs_walk *walk)
 {
+	struct object_shape shape;
+
 	give_own(walk, F_basic_klass, "owner");
-	return false;
+	if (!ivars_shape(&walk->refs->ivars, walk->flags, &shape) || shape.address == 0 || !has(walk, F_fields_embed))
+		return false;
+	if (shape.too_complex)
+		return give_ivar_table(walk);
+	return refs_give_words(walk, ivars_at(walk), shape.fields, REF_IVAR, REF_EXACT);
+}
+
+static bool give_key(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	struct refs_walk *walk = context;
+
+	(void)record;
+	if (!refs_step(walk)) {
+		access_fail(access, key);
+		return false;
+	}
+	refs_give(walk, key, REF_KEY, 0, REF_EXACT);
+	return true;
+}
+
+/* gc.c, rb_gc_mark_set_no_pin, head */
+static bool cdhash_refs(struct refs_walk *walk)
+{
+	return has(walk, F_cdhash_table) &&
+	       st_each(walk->access, access_address(walk->access, walk->slot->address, F_cdhash_table),
+		       walk->refs->steps, give_key, walk);
 }
 
 bool imemo_refs(struct refs_walk *walk)
@@ -263,6 +312,7 @@ bool imemo_refs(struct refs_walk *walk)
 	    {E_imemo_constcache, constcache_refs},
 	    {E_imemo_cvar_entry, cvar_entry_refs},
 	    {E_imemo_fields, fields_refs},
+	    {E_imemo_cdhash, cdhash_refs},
 	};
 	const uint64_t type = value_imemo_type(walk->refs->layout, walk->flags);
 

@@ -38,7 +38,10 @@ static uint64_t find_shapes(const struct ruby *ruby)
 	if (layout_has(layout, F_vm_shape_list))
 		ret = access_member(&access, ruby->vm, F_vm_shape_list);
 	else if (ruby->shape_tree != 0 && layout_has(layout, F_shape_tree_list))
-		ret = access_member(&access, access_word(&access, ruby->shape_tree), F_shape_tree_list);
+		ret = access_member(&access,
+				    layout_has(layout, F_shape_fields) ? ruby->shape_tree
+								       : access_word(&access, ruby->shape_tree),
+				    F_shape_tree_list);
 	return access.failed ? 0 : ret;
 }
 
@@ -68,6 +71,7 @@ bool ivars_shape_of_id(struct ivars *ivars, uint64_t id, struct object_shape *re
 	const struct layout *layout = ivars->layout;
 	struct access access = access_begin(ivars->lasting, layout);
 	struct object_shape *kept;
+	bool complex = false;
 	uint64_t address;
 
 	*ret = (struct object_shape){0};
@@ -75,6 +79,12 @@ bool ivars_shape_of_id(struct ivars *ivars, uint64_t id, struct object_shape *re
 		return true;
 	if (ivars->shapes == 0)
 		return false;
+	/* shape.h, SHAPE_ID_OFFSET_MASK, v4_0_0 to v4_0_5 and head: other bits of the number are flags. */
+	if (layout->enumerators[E_SHAPE_ID_OFFSET_MASK].present) {
+		complex = slot_has_flag(layout, id, E_SHAPE_ID_FL_TOO_COMPLEX) ||
+			  slot_has_flag(layout, id, E_SHAPE_ID_FL_COMPLEX);
+		id &= (uint64_t)layout->enumerators[E_SHAPE_ID_OFFSET_MASK].value;
+	}
 	address = ivars->shapes + id * (uint64_t)layout->sizes[S_shape].value;
 	kept = &ivars->kept[address / 8 % SHAPES_KEPT];
 	if (kept->address != address) {
@@ -85,12 +95,14 @@ bool ivars_shape_of_id(struct ivars *ivars, uint64_t id, struct object_shape *re
 					    access_enum(&access, E_SHAPE_OBJ_TOO_COMPLEX);
 		if (layout_has(layout, F_shape_capacity))
 			shape.capacity = access_member(&access, address, F_shape_capacity);
-		shape.fields = access_member(&access, address, F_shape_next_iv_index);
+		shape.fields = access_member(
+		    &access, address, layout_has(layout, F_shape_fields) ? F_shape_fields : F_shape_next_iv_index);
 		if (access.failed)
 			return false;
 		*kept = shape;
 	}
 	*ret = *kept;
+	ret->too_complex |= complex;
 	return true;
 }
 

@@ -22,6 +22,7 @@ void roots_from_module(const struct module *module, struct roots *ret)
 		LATE,
 		ZJIT,
 		SHAPES,
+		SHAPES_LATER,
 		IVARS,
 		IVARS_BEFORE,
 		VERSION,
@@ -38,6 +39,7 @@ void roots_from_module(const struct module *module, struct roots *ret)
 	    [LATE] = {.name = "rb_cComplex"},
 	    [ZJIT] = {.name = "rb_zjit_entry"}, /* since 4.0, if it was built in */
 	    [SHAPES] = {.name = "rb_shape_tree_ptr"},
+	    [SHAPES_LATER] = {.name = "rb_shape_tree"}, /* since 4.0 */
 	    [IVARS] = {.name = "generic_iv_tbl_"},
 	    [IVARS_BEFORE] = {.name = "generic_iv_tbl"}, /* up to 2.7 */
 	    [VERSION] = {.name = "ruby_version"},
@@ -52,7 +54,7 @@ void roots_from_module(const struct module *module, struct roots *ret)
 	    .object_class = symbols[OBJECT].address,
 	    .late_class = symbols[LATE].address,
 	    .zjit_entry = symbols[ZJIT].address,
-	    .shape_tree = symbols[SHAPES].address,
+	    .shape_tree = symbols[SHAPES].address ? symbols[SHAPES].address : symbols[SHAPES_LATER].address,
 	    .generic_ivars = symbols[IVARS].address ? symbols[IVARS].address : symbols[IVARS_BEFORE].address,
 	    .version = symbols[VERSION].address,
 	    .description = symbols[DESCRIPTION].address ? symbols[DESCRIPTION].address : module->description,

@@ -14,7 +14,7 @@ struct roots {
 	uint64_t global_symbols; /* ruby_global_symbols, an rb_symbols_t */
 	uint64_t operators;	 /* op_tbl, an array that is needed only up to 2.1 */
 	uint64_t object_class;	 /* rb_cObject, a VALUE */
-	uint64_t shape_tree;	 /* rb_shape_tree_ptr, which points to the tree of shapes; 3.3 and 3.4 */
+	uint64_t shape_tree;	 /* rb_shape_tree_ptr, a pointer to the shapes; since 4.0, rb_shape_tree itself */
 	uint64_t generic_ivars;	 /* generic_iv_tbl_, which points to an st_table */
 	/* rb_cComplex, a VALUE: one of the last classes that a starting Ruby makes (inits.c) */
 	uint64_t late_class;

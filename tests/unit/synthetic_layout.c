@@ -139,6 +139,9 @@ static const struct {
     {E_VM_CALLCACHE_UNMARKABLE, INT64_C(1) << 25},
     {E_VM_CALLCACHE_SUPER, INT64_C(1) << 26},
     {E_VM_CALLCACHE_REFINEMENT, INT64_C(1) << 27},
+    {E_SHAPE_ID_OFFSET_MASK, 0xffff},
+    {E_SHAPE_ID_FL_TOO_COMPLEX, INT64_C(1) << 27},
+    {E_SHAPE_ID_FL_COMPLEX, INT64_C(1) << 28},
     {E_RCLASS_BOXABLE, INT64_C(1) << 31},
     {E_VM_METHOD_TYPE_ATTRSET, 2},
     {E_VM_METHOD_TYPE_IVAR, 5},
@@ -241,6 +244,7 @@ static const enum layout_member_id others[] = {
     F_hash_ar,
     F_vm_nr_global_objects,
     F_classext_box,
+    F_shape_fields,
     F_classext_fields,
     F_classext_is_origin,
     F_tmpbuf_marked,
@@ -276,6 +280,7 @@ bool synthetic_is_object(enum layout_struct_id id)
 	case S_ifunc:
 	case S_memo:
 	case S_constcache:
+	case S_cdhash:
 		return true;
 	default:
 		return false;

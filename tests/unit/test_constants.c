@@ -55,8 +55,8 @@ static void test_series(void **state)
 	assert_int_equal(macros("2.3.8"), 18);
 	assert_int_equal(macros("2.4.0"), 5);
 	assert_int_equal(macros("2.10.1"), 7);
-	assert_int_equal(macros("4.0.5"), 10);
-	assert_int_equal(macros("10.0.0"), 11);
+	assert_int_equal(macros("4.0.5"), 11);
+	assert_int_equal(macros("10.0.0"), 12);
 	assert_int_equal(macros("2.3"), 0);
 	assert_int_equal(macros("2.3.0.1"), 0);
 }
