@@ -243,8 +243,7 @@ static bool give_ivar_table(struct refs_walk *walk)
 				   ? own(walk, F_fields_table)
 				   : access_address(walk->access, walk->slot->address, F_fields_table);
 
-	return has(walk, F_fields_table) &&
-	       (table == 0 || refs_give_table(walk, table, REF_IVAR_NAMED, false));
+	return has(walk, F_fields_table) && (table == 0 || refs_give_table(walk, table, REF_IVAR_NAMED, false));
 }
 
 /* internal/imemo.h, rb_imemo_fields_ptr: v4_0_0 to v4_0_5, a flag tells where they are; head, always in the slot. */

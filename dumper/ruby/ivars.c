@@ -51,11 +51,14 @@ bool ivars_read(const struct ruby *ruby, struct ivars *ret)
 	struct reading reading = {.map = &ret->generic};
 
 	*ret = (struct ivars){.layout = ruby->layout, .lasting = ruby->memory, .shapes = find_shapes(ruby)};
-	if (ruby->generic_ivars != 0 && layout_has(ruby->layout, F_generic_ivars_numiv)) {
+	if (ruby->generic_ivars != 0 &&
+	    (layout_has(ruby->layout, F_generic_ivars_numiv) || ruby->layout->enumerators[E_imemo_fields].present)) {
 		const uint64_t table = access_word(&access, ruby->generic_ivars);
 
 		if (table != 0)
-			st_each(&access, table, GENERIC_MAX, add_generic, &reading);
+			ret->generic_known = st_each(&access, table, GENERIC_MAX, add_generic, &reading);
+		else
+			ret->generic_known = !access.failed;
 		address_map_sort(&ret->generic);
 	}
 	return !reading.no_memory;

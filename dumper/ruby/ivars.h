@@ -30,6 +30,7 @@ struct ivars {
 	struct memory *lasting; /* for what does not change: the shapes */
 	uint64_t shapes;	/* the address of the array of shapes; 0 if it is not known */
 	struct object_shape kept[SHAPES_KEPT];
+	bool generic_known;	    /* `generic` has all of them */
 	struct address_map generic; /* the struct of each object, by the object's address; since 4.0 an imemo_fields */
 };
 

@@ -144,6 +144,12 @@ static bool generic_ivars(struct refs_walk *walk)
 	struct object_shape shape;
 	bool all;
 
+	/* Since 4.0, no flag tells whether an object is in the table. */
+	if (layout->enumerators[E_imemo_fields].present) {
+		if (ivars)
+			give(walk, *ivars, REF_PART, (uint64_t)(uintptr_t) "instance variables");
+		return walk->refs->ivars.generic_known;
+	}
 	if (!ivars)
 		return false;
 	outside.access = &lasting;
@@ -233,20 +239,48 @@ static bool string_root(struct refs_walk *walk)
 	return layout_has(layout, F_string_shared);
 }
 
+/*
+ * The holder of a Struct's instance variables: gc.c, rb_gc_mark_children, and internal/struct.h, RSTRUCT_FIELDS_OBJ,
+ * v4_0_0 to v4_0_5, if it is not in the table of generic ones; head.
+ */
+static bool struct_fields(struct refs_walk *walk, uint64_t length)
+{
+	const struct layout *layout = walk->refs->layout;
+	const uint64_t name = (uint64_t)(uintptr_t) "instance variables";
+	struct object_shape shape;
+
+	if (!layout->enumerators[E_RSTRUCT_GEN_FIELDS].present) {
+		give(walk, slot_member(layout, walk->slot, F_struct_fields), REF_PART, name);
+		return true;
+	}
+	if (!ivars_shape(&walk->refs->ivars, walk->flags, &shape))
+		return false;
+	if ((shape.fields == 0 && !shape.too_complex) || slot_has_flag(layout, walk->flags, E_RSTRUCT_GEN_FIELDS))
+		return true;
+	if (length == 0)
+		give(walk, slot_member(layout, walk->slot, F_struct_fields), REF_PART, name);
+	else
+		give(walk, slot_word(walk->slot, layout->members[F_struct_ary].offset + length * 8), REF_PART, name);
+	return true;
+}
+
 static bool struct_members(struct refs_walk *walk)
 {
 	const struct layout *layout = walk->refs->layout;
 	const struct layout_number *mask = &layout->enumerators[E_RSTRUCT_EMBED_LEN_MASK];
 	const struct layout_number *shift = &layout->enumerators[E_RSTRUCT_EMBED_LEN_SHIFT];
 	uint64_t length;
+	bool all = true;
 
-	if (!mask->present || !shift->present || layout_has(layout, F_struct_fields))
+	if (!mask->present || !shift->present)
 		return false;
 	length = (walk->flags & (uint64_t)mask->value) >> shift->value;
+	if (layout_has(layout, F_struct_fields))
+		all = struct_fields(walk, length);
 	if (length != 0)
-		return give_embedded(walk, F_struct_ary, length, REF_MEMBER);
-	return refs_give_words(walk, slot_member(layout, walk->slot, F_struct_ptr),
-			       slot_member(layout, walk->slot, F_struct_len), REF_MEMBER, REF_EXACT);
+		return give_embedded(walk, F_struct_ary, length, REF_MEMBER) && all;
+	return all && refs_give_words(walk, slot_member(layout, walk->slot, F_struct_ptr),
+				      slot_member(layout, walk->slot, F_struct_len), REF_MEMBER, REF_EXACT);
 }
 
 static bool file_parts(struct refs_walk *walk)
@@ -345,7 +379,7 @@ bool object_refs_each(struct object_refs *refs, struct access *access, const str
 		return false;
 	if (has_class(kind))
 		give(&walk, slot_member(layout, slot, F_basic_klass), REF_CLASS, 0);
-	if (ivars_may_be_generic(layout, flags))
+	if (ivars_may_be_generic(layout, flags) || (layout->enumerators[E_imemo_fields].present && has_class(kind)))
 		all = generic_ivars(&walk);
 	return by_kind(&walk, kind) && !try.failed && all;
 }

@@ -25,6 +25,7 @@ void roots_from_module(const struct module *module, struct roots *ret)
 		SHAPES_LATER,
 		IVARS,
 		IVARS_BEFORE,
+		IVARS_LATER,
 		VERSION,
 		DESCRIPTION,
 		COUNT
@@ -41,7 +42,8 @@ void roots_from_module(const struct module *module, struct roots *ret)
 	    [SHAPES] = {.name = "rb_shape_tree_ptr"},
 	    [SHAPES_LATER] = {.name = "rb_shape_tree"}, /* since 4.0 */
 	    [IVARS] = {.name = "generic_iv_tbl_"},
-	    [IVARS_BEFORE] = {.name = "generic_iv_tbl"}, /* up to 2.7 */
+	    [IVARS_BEFORE] = {.name = "generic_iv_tbl"},     /* up to 2.7 */
+	    [IVARS_LATER] = {.name = "generic_fields_tbl_"}, /* since 4.0 */
 	    [VERSION] = {.name = "ruby_version"},
 	    [DESCRIPTION] = {.name = "ruby_description"},
 	};
@@ -55,7 +57,9 @@ void roots_from_module(const struct module *module, struct roots *ret)
 	    .late_class = symbols[LATE].address,
 	    .zjit_entry = symbols[ZJIT].address,
 	    .shape_tree = symbols[SHAPES].address ? symbols[SHAPES].address : symbols[SHAPES_LATER].address,
-	    .generic_ivars = symbols[IVARS].address ? symbols[IVARS].address : symbols[IVARS_BEFORE].address,
+	    .generic_ivars = symbols[IVARS].address	     ? symbols[IVARS].address
+			     : symbols[IVARS_BEFORE].address ? symbols[IVARS_BEFORE].address
+							     : symbols[IVARS_LATER].address,
 	    .version = symbols[VERSION].address,
 	    .description = symbols[DESCRIPTION].address ? symbols[DESCRIPTION].address : module->description,
 	};
