@@ -368,7 +368,8 @@ bool imemo_refs(struct refs_walk *walk)
 	const uint64_t type = value_imemo_type(walk->refs->layout, walk->flags);
 
 	/* These have no references that are marked. */
-	if (is(walk, type, E_imemo_callinfo) || is(walk, type, E_imemo_subclasses))
+	if (is(walk, type, E_imemo_callinfo) || is(walk, type, E_imemo_subclasses) ||
+	    (is(walk, type, E_imemo_parser_strterm) && walk->refs->layout->functions[P_rb_imemo_mark_and_move]))
 		return true;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (is(walk, type, types[i].type))
