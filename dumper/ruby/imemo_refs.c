@@ -126,6 +126,20 @@ static bool ifunc_refs(struct refs_walk *walk)
 	return has(walk, F_ifunc_data);
 }
 
+/*
+ * node.c, rb_ast_mark, v2_5_0 to v3_3_11: a syntax tree marks objects in its nodes, which are not known, until it was
+ * compiled. After that, v2_7_0 to v3_2_11 mark two other members, and other releases mark nothing. v2_7_0 is the first in
+ * which objects can be moved.
+ */
+static bool ast_refs(struct refs_walk *walk)
+{
+	if (has(walk, F_moved_destination) && !walk->refs->layout->functions[P_rb_iseq_mark_and_move]) {
+		give_own(walk, F_ast_compile_option, "compile_option");
+		give_own(walk, F_ast_script_lines, "script_lines");
+	}
+	return has(walk, F_ast_nodes) && own(walk, F_ast_nodes) == 0;
+}
+
 /* imemo.c, imemo_memo, head: a flag tells whether the third word is a value. Before, the collector tries. */
 static bool memo_refs(struct refs_walk *walk)
 {
@@ -304,6 +318,7 @@ bool imemo_refs(struct refs_walk *walk)
 	    {E_imemo_ifunc, ifunc_refs},
 	    {E_imemo_memo, memo_refs},
 	    {E_imemo_ment, ment_refs},
+	    {E_imemo_ast, ast_refs},
 	    {E_imemo_iseq, iseq_refs},
 	    {E_imemo_tmpbuf, tmpbuf_refs},
 	    {E_imemo_alloc, tmpbuf_refs},
@@ -316,7 +331,8 @@ bool imemo_refs(struct refs_walk *walk)
 	const uint64_t type = value_imemo_type(walk->refs->layout, walk->flags);
 
 	/* These have no references that are marked. */
-	if (is(walk, type, E_imemo_callinfo) || is(walk, type, E_imemo_subclasses))
+	if (is(walk, type, E_imemo_callinfo) || is(walk, type, E_imemo_subclasses) ||
+	    (is(walk, type, E_imemo_parser_strterm) && walk->refs->layout->functions[P_rb_imemo_mark_and_move]))
 		return true;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (is(walk, type, types[i].type))

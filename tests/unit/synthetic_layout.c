@@ -281,6 +281,7 @@ bool synthetic_is_object(enum layout_struct_id id)
 	case S_memo:
 	case S_constcache:
 	case S_cdhash:
+	case S_ast:
 		return true;
 	default:
 		return false;
