@@ -242,7 +242,6 @@ static const enum layout_member_id others[] = {
     F_match_ext,
     F_hash_st,
     F_hash_ar,
-    F_vm_nr_global_objects,
     F_classext_box,
     F_shape_fields,
     F_classext_fields,
@@ -316,6 +315,7 @@ static void place_members(struct layout *layout, enum layout_struct_id id)
 		member->offset = at + 8 + 8 * (uint32_t)(m % 3);
 		at = member->offset + (member->size + 7) / 8 * 8;
 	}
+	layout->members[F_list_node_next].offset = 8; /* within the gap between two members */
 	/* Strings and Arrays have room for embedded ones. */
 	layout->sizes[id] = (struct layout_number){.present = true, .value = at + 64};
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-enum { STACK_WORDS = 4096 };
+enum { STACK_WORDS = 8192 };
 
 void set_cfp(struct vm_stack *stack, uint64_t cfp)
 {
