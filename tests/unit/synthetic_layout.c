@@ -130,6 +130,17 @@ static const struct {
     {E_RUBY_ENCINDEX_UTF_32LE, 16},
     {E_RUBY_ENCINDEX_UTF_32, 18},
     {E_SHAPE_OBJ_TOO_COMPLEX, 9},
+    {E_RUBY_Qundef, 0x54},
+    {E_RUBY_FL_FREEZE, INT64_C(1) << 15},
+    {E_RSTRUCT_EMBED_LEN_SHIFT, 32},
+    {E_RSTRUCT_GEN_FIELDS, INT64_C(1) << 36},
+    {E_RHASH_AR_TABLE_SIZE_MASK, INT64_C(0xf) << 48},
+    {E_RHASH_AR_TABLE_SIZE_SHIFT, 48},
+    {E_RHASH_AR_TABLE_BOUND_MASK, INT64_C(0xf) << 52},
+    {E_RHASH_AR_TABLE_BOUND_SHIFT, 52},
+    {E_RUBY_TYPED_DECL_MARKING, INT64_C(1) << 22},
+    {E_RUBY_TYPED_FL_IS_TYPED_DATA, INT64_C(1) << 21},
+    {E_block_type_ifunc, 1},
     {E_imemo_cdhash, 18},
     {E_MEMO_U3_IS_VALUE, INT64_C(1) << 24},
     {E_ISEQ_NOT_LOADED_YET, INT64_C(1) << 25},
@@ -213,6 +224,10 @@ static const struct {
     {F_classext_shared_m_tbl, 1, 4, 1},
     {F_box_is_user, 1, 0, 0},
     {F_tmpbuf_marked, 1, 0, 0},
+    {F_io_fd, 4, 0, 0},
+    {F_block_type, 4, 0, 0},
+    {F_iv_entry_index, 4, 0, 0},
+    {F_ar_table_pairs, 128, 0, 0},
 };
 
 /* What other Rubies have in the place of something else. */
@@ -248,6 +263,7 @@ static const enum layout_member_id others[] = {
     F_classext_is_origin,
     F_tmpbuf_marked,
     F_body_mark_ary,
+    F_struct_fields,
 };
 
 bool synthetic_is_object(enum layout_struct_id id)
