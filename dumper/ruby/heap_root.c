@@ -181,17 +181,24 @@ static void add_stack_word(const struct heap_roots *roots, const struct heap_roo
 	add_stack(roots, root, text);
 }
 
-/* A member of the struct of a thread or of an execution context. */
+/* A member of the struct of a thread, of a fiber or of an execution context. */
 static void add_thread_word(const struct heap_roots *roots, const struct heap_root *root, struct text *text)
 {
-	const bool in_thread = root->kind == ROOT_THREAD;
 	const struct heap_stack *stack = &roots->stacks[root->stack];
-	const uint64_t at = in_thread && stack->thread < roots->threads.count
-				? roots->threads.threads[stack->thread].address
-				: stack->walked.ec;
+	const struct ruby_thread *thread =
+	    stack->thread < roots->threads.count ? &roots->threads.threads[stack->thread] : NULL;
+	enum layout_struct_id id = S_ec;
+	uint64_t at = stack->walked.ec;
 
-	add_member(roots->ruby->layout, in_thread ? S_thread : S_ec, root->word - at, text);
-	text_format(text, " of ");
+	if (root->kind == ROOT_THREAD && thread) {
+		id = S_thread;
+		at = thread->address;
+	} else if (root->kind == ROOT_FIBER) {
+		id = S_fiber;
+		at = stack->fiber == 0 && thread ? thread->fiber : stack->fiber;
+	}
+	add_member(roots->ruby->layout, id, root->word - at, text);
+	text_format(text, "%s", id == S_fiber && stack->fiber == 0 ? " of the fiber of " : " of ");
 	add_stack(roots, root, text);
 }
 

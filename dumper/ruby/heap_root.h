@@ -29,6 +29,7 @@ enum heap_root_kind {
 	/* These are of a thread, or of a fiber. */
 	ROOT_THREAD,	   /* a member of the rb_thread_t */
 	ROOT_CONTEXT,	   /* a member of the execution context */
+	ROOT_FIBER,	   /* another member of the rb_fiber_t */
 	ROOT_STORAGE,	   /* a value that Thread#[]= has stored; `name`: the ID */
 	ROOT_FRAME,	   /* a member of a control frame */
 	ROOT_VM_STACK,	   /* a word of the VM stack: a local variable, or an intermediate result */
