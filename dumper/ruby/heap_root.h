@@ -89,6 +89,14 @@ struct heap_roots {
 	bool incomplete;		      /* a list that was needed could not be read as a whole */
 };
 
+/* The rb_fiber_t that a stack belongs to; 0 if it is not known. */
+static inline uint64_t heap_stack_fiber(const struct heap_roots *roots, const struct heap_stack *stack)
+{
+	if (stack->fiber != 0)
+		return stack->fiber;
+	return stack->thread < roots->threads.count ? roots->threads.threads[stack->thread].fiber : 0;
+}
+
 /*
  * Appends what a root is, for example: "C variable cache of leak.so", "global variable $leak", "VM: load_path", "local
  * variable rows of Shop#open at shop.rb:12 in thread 3 \"worker\"", "native stack of the main thread".

@@ -308,19 +308,12 @@ static void give_storage(struct roots_walk *walk, uint64_t ec)
 		roots_give_st(walk, table);
 }
 
-/* The rb_fiber_t of a stack; 0 if it is not known. */
-static uint64_t fiber_of(const struct heap_roots *roots, const struct heap_stack *stack)
-{
-	if (stack->fiber != 0)
-		return stack->fiber;
-	return stack->thread < roots->threads.count ? roots->threads.threads[stack->thread].fiber : 0;
-}
-
 /* The Fiber, its block, and what else a rb_fiber_t has around its execution context. */
 static void give_fiber(struct roots_walk *walk, const struct heap_stack *stack)
 {
 	const struct layout *layout = walk->access.layout;
-	const uint64_t fiber = fiber_of(walk->roots, stack), end = fiber + (uint64_t)layout->sizes[S_fiber].value;
+	const uint64_t fiber = heap_stack_fiber(walk->roots, stack),
+		       end = fiber + (uint64_t)layout->sizes[S_fiber].value;
 	const uint64_t ec = stack->walked.ec, behind = ec + (uint64_t)layout->sizes[S_ec].value;
 
 	if (fiber == 0 || !layout->sizes[S_fiber].present)
