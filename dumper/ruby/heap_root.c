@@ -31,6 +31,15 @@ static int member_at(const struct layout *layout, enum layout_struct_id parent, 
 	return -1;
 }
 
+/*
+ * The name of the signal that a place in vm.trap_list is for; NULL if it has none. A handler is a VALUE since 2.5, and a
+ * struct of two words before (vm_core.h, v1_9_3_0 to v4.0.5 and head).
+ */
+static const char *signal_of(const struct layout_member *trap_list, uint64_t offset)
+{
+	return signal_name((int)((offset - trap_list->offset) / (trap_list->alternative == 0 ? 8 : 16)));
+}
+
 /* Appends the member of a struct that contains a word: "load_path", "0x48" if the layout does not name it. */
 static void add_member(const struct layout *layout, enum layout_struct_id parent, uint64_t offset, struct text *text)
 {
@@ -38,8 +47,8 @@ static void add_member(const struct layout *layout, enum layout_struct_id parent
 	const char *name = id >= 0 ? layout_member_specs[id].names[layout->members[id].alternative] : NULL;
 	const char *dot = name ? strchr(name, '.') : NULL;
 
-	if (id == F_vm_trap_list && signal_name((int)(offset - layout->members[id].offset) / 8))
-		text_format(text, "handler of %s", signal_name((int)(offset - layout->members[id].offset) / 8));
+	if (id == F_vm_trap_list && signal_of(&layout->members[id], offset))
+		text_format(text, "handler of %s", signal_of(&layout->members[id], offset));
 	else if (dot)
 		text_format(text, "%s", dot + 1);
 	else
@@ -181,17 +190,23 @@ static void add_stack_word(const struct heap_roots *roots, const struct heap_roo
 	add_stack(roots, root, text);
 }
 
-/* A member of the struct of a thread or of an execution context. */
+/* A member of the struct of a thread, of a fiber or of an execution context. */
 static void add_thread_word(const struct heap_roots *roots, const struct heap_root *root, struct text *text)
 {
-	const bool in_thread = root->kind == ROOT_THREAD;
 	const struct heap_stack *stack = &roots->stacks[root->stack];
-	const uint64_t at = in_thread && stack->thread < roots->threads.count
-				? roots->threads.threads[stack->thread].address
-				: stack->walked.ec;
+	const struct ruby_threads *threads = &roots->threads;
+	enum layout_struct_id id = S_ec;
+	uint64_t at = stack->walked.ec;
 
-	add_member(roots->ruby->layout, in_thread ? S_thread : S_ec, root->word - at, text);
-	text_format(text, " of ");
+	if (root->kind == ROOT_THREAD) {
+		id = S_thread;
+		at = stack->thread < threads->count ? threads->threads[stack->thread].address : 0;
+	} else if (root->kind == ROOT_FIBER) {
+		id = S_fiber;
+		at = heap_stack_fiber(roots, stack);
+	}
+	add_member(roots->ruby->layout, id, root->word - at, text);
+	text_format(text, "%s", id == S_fiber && stack->fiber == 0 ? " of the fiber of " : " of ");
 	add_stack(roots, root, text);
 }
 

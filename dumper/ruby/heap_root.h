@@ -29,6 +29,7 @@ enum heap_root_kind {
 	/* These are of a thread, or of a fiber. */
 	ROOT_THREAD,	   /* a member of the rb_thread_t */
 	ROOT_CONTEXT,	   /* a member of the execution context */
+	ROOT_FIBER,	   /* another member of the rb_fiber_t */
 	ROOT_STORAGE,	   /* a value that Thread#[]= has stored; `name`: the ID */
 	ROOT_FRAME,	   /* a member of a control frame */
 	ROOT_VM_STACK,	   /* a word of the VM stack: a local variable, or an intermediate result */
@@ -87,6 +88,14 @@ struct heap_roots {
 	uint64_t global_variables, end_procs; /* addresses of variables of Ruby; 0 if not known */
 	bool incomplete;		      /* a list that was needed could not be read as a whole */
 };
+
+/* The rb_fiber_t that a stack belongs to; 0 if it is not known. */
+static inline uint64_t heap_stack_fiber(const struct heap_roots *roots, const struct heap_stack *stack)
+{
+	if (stack->fiber != 0)
+		return stack->fiber;
+	return stack->thread < roots->threads.count ? roots->threads.threads[stack->thread].fiber : 0;
+}
 
 /*
  * Appends what a root is, for example: "C variable cache of leak.so", "global variable $leak", "VM: load_path", "local

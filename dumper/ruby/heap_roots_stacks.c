@@ -308,6 +308,25 @@ static void give_storage(struct roots_walk *walk, uint64_t ec)
 		roots_give_st(walk, table);
 }
 
+/* The Fiber, its block, and what else a rb_fiber_t has around its execution context. */
+static void give_fiber(struct roots_walk *walk, const struct heap_stack *stack)
+{
+	const struct layout *layout = walk->access.layout;
+	const uint64_t fiber = heap_stack_fiber(walk->roots, stack),
+		       end = fiber + (uint64_t)layout->sizes[S_fiber].value;
+	const uint64_t ec = stack->walked.ec, behind = ec + (uint64_t)layout->sizes[S_ec].value;
+
+	if (fiber == 0 || !layout->sizes[S_fiber].present)
+		return;
+	roots_begin(walk, ROOT_FIBER, REF_CONSERVATIVE, 0);
+	if (!layout->sizes[S_ec].present || ec < fiber || behind > end) {
+		roots_scan(walk, fiber, end);
+		return;
+	}
+	roots_scan(walk, fiber, ec);
+	roots_scan(walk, behind, end);
+}
+
 static void give_stack(struct roots_walk *walk, const struct heap_stack *stack)
 {
 	const struct ruby_threads *threads = &walk->roots->threads;
@@ -320,6 +339,7 @@ static void give_stack(struct roots_walk *walk, const struct heap_stack *stack)
 		roots_begin(walk, ROOT_CONTEXT, REF_CONSERVATIVE, 0);
 		roots_scan_struct(walk, stack->walked.ec, S_ec);
 	}
+	give_fiber(walk, stack);
 	give_vm_stack(walk, &stack->walked);
 	give_native_stack(walk, stack);
 	give_storage(walk, stack->walked.ec);
