@@ -16,7 +16,6 @@ enum heap_root_kind {
 	ROOT_REGISTERED,      /* memory that C code has registered (rb_gc_register_address), and that is no variable */
 	ROOT_GLOBAL_VARIABLE, /* `name`: its ID */
 	ROOT_FINALIZER,	      /* `name`: the object that has the finalizer */
-	ROOT_AT_EXIT,	      /* what is called when the program ends */
 	ROOT_TRACE,	      /* a TracePoint, or another hook */
 	ROOT_LOADING,	      /* what is needed while a file is being loaded */
 	ROOT_MODULE,	      /* a module that C code has defined */
@@ -85,8 +84,8 @@ struct heap_roots {
 	struct ruby_threads threads;
 	struct heap_stack *stacks;
 	size_t nr_stacks, stacks_capacity;
-	uint64_t global_variables, end_procs; /* addresses of variables of Ruby; 0 if not known */
-	bool incomplete;		      /* a list that was needed could not be read as a whole */
+	uint64_t global_variables; /* address of the variable rb_global_tbl; 0 if not known */
+	bool incomplete;	   /* a list that was needed could not be read as a whole */
 };
 
 /* The rb_fiber_t that a stack belongs to; 0 if it is not known. */

@@ -242,7 +242,6 @@ bool heap_roots_each(struct heap_roots *roots, heap_root_is_object *is_object, h
 	give_vm(&walk);
 	give_modules(&walk);
 	give_ractors(&walk);
-	roots_give_at_exit(&walk);
 	return walk.complete;
 }
 

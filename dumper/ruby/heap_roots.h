@@ -9,12 +9,13 @@
  *   - what a just-in-time compiler keeps (YJIT, RJIT, MJIT, ZJIT)
  *   - the registers of a running thread, other than those that a call or a switch of fibers has saved
  *   - messages to a ractor that it has not received
+ *   - blocks of at_exit, whose list is in a struct that no layout has
  *   - hooks for one method only, or up to 2.5 for one thread only
  *   - what C code marks in a way that only it knows, outside of objects
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: gc.c (gc_mark_roots, since 3.4 rb_gc_mark_roots), vm.c (rb_vm_mark,
  * thread_mark, rb_execution_context_mark), ractor.c (ractor_mark), cont.c (fiber_mark), variable.c
- * (rb_gc_mark_global_tbl), eval_jump.c (rb_mark_end_proc), vm_trace.c (rb_hook_list_mark).
+ * (rb_gc_mark_global_tbl), vm_trace.c (rb_hook_list_mark).
  */
 #ifndef RBDUMP_HEAP_ROOTS_H
 #define RBDUMP_HEAP_ROOTS_H

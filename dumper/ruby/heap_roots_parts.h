@@ -46,10 +46,9 @@ void roots_lack(struct roots_walk *walk);
 /* Calls `visit` for each entry of a rb_id_table. Returns false if it cannot be read, or is too long. */
 bool roots_each_id(struct access *access, uint64_t table, st_visit *visit, void *context);
 
-/* roots_variables.c: the list of registered variables, global variables, and what is called at the end. */
+/* roots_variables.c: the list of registered variables, and global variables. */
 void roots_give_registered(struct roots_walk *walk);
 void roots_give_global_variables(struct roots_walk *walk);
-void roots_give_at_exit(struct roots_walk *walk);
 
 /* Sets the addresses of the variables of Ruby that lead to them. Searches for them if Ruby is stripped. */
 void roots_find_variables(struct heap_roots *roots);

@@ -38,12 +38,6 @@ static bool has_globals(const struct layout *layout)
 	       layout_has(layout, F_global_var_data);
 }
 
-static bool has_end_procs(const struct layout *layout)
-{
-	return layout_has(layout, F_end_proc_func) && layout_has(layout, F_end_proc_data) &&
-	       layout_has(layout, F_end_proc_next);
-}
-
 /* An entry knows its own ID. Stops if that is another one than the key. Counts the entries. */
 static bool is_entry(void *context, struct access *access, uint64_t serial, uint64_t entry)
 {
@@ -84,31 +78,6 @@ static bool is_in_module(const struct module *module, uint64_t address)
 	return address >= module->whole.start && address < module->whole.end;
 }
 
-/* Whether an address is that of what is called at the end: a C function of Ruby, and an object. */
-static bool is_end_proc(const struct search *search, struct access *access, uint64_t address)
-{
-	const struct module *module = search->roots->module;
-	const uint64_t function = access_member(access, address, F_end_proc_func);
-	const uint64_t data = access_member(access, address, F_end_proc_data);
-
-	return !is_in_module(module, address) && is_in_module(module, function) && value_is_object(data) &&
-	       !is_in_module(module, data) && value_type(access, data) == access_enum(access, E_RUBY_T_DATA) &&
-	       !access->failed;
-}
-
-/* Whether a word points to the first element of the list of what is called at the end. Looks only at the first ones. */
-static bool is_end_proc_list(const struct search *search, uint64_t word)
-{
-	struct access access = access_begin(search->memory, search->roots->ruby->layout);
-
-	for (size_t i = 0; i < ENTRIES_RIGHT && (word != 0 || i == 0); i++) {
-		if (!is_end_proc(search, &access, word))
-			return false;
-		word = access_member(&access, word, F_end_proc_next);
-	}
-	return !access.failed;
-}
-
 static void look_at_word(void *context, uint64_t address, uint64_t word)
 {
 	const struct search *search = context;
@@ -120,9 +89,6 @@ static void look_at_word(void *context, uint64_t address, uint64_t word)
 	if (roots->global_variables == 0 && has_globals(layout) && layout_has(layout, F_id_table_items) &&
 	    layout_has(layout, F_id_table_capa) && is_global_table(search, word))
 		roots->global_variables = address;
-	else if (roots->end_procs == 0 && has_end_procs(layout) && layout->enumerators[E_RUBY_T_DATA].present &&
-		 is_end_proc_list(search, word))
-		roots->end_procs = address;
 }
 
 static void search_variables(struct heap_roots *roots)
@@ -143,10 +109,8 @@ static void search_variables(struct heap_roots *roots)
 void roots_find_variables(struct heap_roots *roots)
 {
 	roots->global_variables = root_address(roots, "rb_global_tbl", Y_rb_global_tbl);
-	roots->end_procs = root_address(roots, "end_procs", Y_end_procs);
-	if (roots->global_variables == 0 || roots->end_procs == 0)
+	if (roots->global_variables == 0)
 		search_variables(roots);
-	/* A program without blocks of at_exit has no such list. */
 	roots->incomplete |= roots->global_variables == 0;
 }
 
@@ -252,25 +216,6 @@ void roots_give_registered(struct roots_walk *walk)
 	for (size_t i = 0; link != 0 && i < LINKS_MAX && !access->failed; i++) {
 		give_registered(walk, access_member(access, link, F_registered_varptr));
 		link = access_member(access, link, F_registered_next);
-	}
-	if (link != 0 || access->failed)
-		roots_lack(walk);
-}
-
-void roots_give_at_exit(struct roots_walk *walk)
-{
-	struct access *access = &walk->access;
-	uint64_t link;
-
-	if (walk->roots->end_procs == 0 || !has_end_procs(access->layout))
-		return;
-	roots_begin(walk, ROOT_AT_EXIT, REF_EXACT, 0);
-	link = access_word(access, walk->roots->end_procs);
-	for (size_t i = 0; link != 0 && i < LINKS_MAX && !access->failed; i++) {
-		const uint64_t data = access_member(access, link, F_end_proc_data);
-
-		roots_give(walk, access_address(access, link, F_end_proc_data), data);
-		link = access_member(access, link, F_end_proc_next);
 	}
 	if (link != 0 || access->failed)
 		roots_lack(walk);
