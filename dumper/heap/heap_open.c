@@ -1,6 +1,7 @@
 #include "heap/heap_open.h"
 
 #include "ruby/heap_pages.h"
+#include "ruby/ivars_search.h"
 #include "session/open.h"
 
 static struct error *lacks(const char *label)
@@ -59,6 +60,8 @@ struct error *heap_open(const struct heap_target *from, struct session **ret)
 		return error;
 	trace_destroy(trace);
 	error = check_ruby(*ret);
+	if (!error && !ivars_search((*ret)->module, target_read_pages, (*ret)->target, &(*ret)->ruby))
+		error = error_no_memory();
 	if (error) {
 		session_close(*ret);
 		*ret = NULL;

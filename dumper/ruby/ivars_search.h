@@ -1,0 +1,24 @@
+/*
+ * Searches for the variables of Ruby that tell where instance variables are (ruby/ivars.h), if a stripped Ruby has no
+ * symbols for them. Each word of Ruby's own data is tried: does what it leads to look like the table of generic instance
+ * variables, or like the shapes that some objects of the heap have? This is a matter of many facts that fit together, so a
+ * wrong word hardly passes.
+ *
+ * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: variable.c (generic_iv_tbl_), shape.c (rb_shape_tree_ptr).
+ */
+#ifndef RBDUMP_IVARS_SEARCH_H
+#define RBDUMP_IVARS_SEARCH_H
+
+#include "memory/memory.h"
+#include "ruby/ruby.h"
+#include "target/module.h"
+
+/*
+ * Sets `generic_ivars` and `shape_tree` of a Ruby, if they are not known and this Ruby has them. What is not found stays 0.
+ *   ruby             `memory` is not used
+ *   source, context  the source of the target's pages, and its first argument
+ * Returns false if there is not enough memory.
+ */
+bool ivars_search(const struct module *module, memory_source *source, void *context, struct ruby *ruby);
+
+#endif
