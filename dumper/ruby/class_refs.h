@@ -14,8 +14,9 @@
 #include "ruby/object_refs.h"
 
 /*
- * Gives the references of a T_CLASS or T_MODULE. Methods and constants have their names, but the scope bits of these IDs
- * are 0. The place of an instance variable is its number in the class's list of them. Returns whether these are all.
+ * Gives the references of a T_CLASS or T_MODULE. Methods and constants have their names, but the scope bits of these
+ * IDs are 0. The place of an instance variable is its number in the class's list of them. Returns whether these are
+ * all.
  */
 bool class_refs(struct refs_walk *walk);
 
