@@ -78,41 +78,6 @@ bool graph_finish(struct graph *graph)
 	return !graph->incomplete;
 }
 
-/* Sets `first` of each node to the end of its edges: the number of edges of this node and of all nodes before it. */
-static void count_reversed(const struct graph *graph, struct graph *ret)
-{
-	for (uint32_t i = 0; i < graph->nr_edges; i++)
-		ret->first[graph->edges[i]]++;
-	for (uint32_t node = 1; node <= ret->nodes; node++)
-		ret->first[node] += ret->first[node - 1];
-	ret->nr_edges = graph->nr_edges;
-}
-
-/* Puts each edge in its place. The last edge of a node comes first, so at the end `first` is where its edges begin. */
-static void fill_reversed(const struct graph *graph, struct graph *ret)
-{
-	for (uint32_t from = graph->nodes; from-- > 0;) {
-		uint32_t count;
-		const uint32_t *edges = graph_edges(graph, from, &count);
-
-		for (uint32_t i = 0; i < count; i++)
-			ret->edges[--ret->first[edges[i]]] = from;
-	}
-}
-
-bool graph_reverse(const struct graph *graph, struct graph *ret)
-{
-	if (!graph_create(graph->nodes, ret))
-		return false;
-	if (graph->nr_edges > 0 && !set_capacity(ret, graph->nr_edges)) {
-		graph_clear(ret);
-		return false;
-	}
-	count_reversed(graph, ret);
-	fill_reversed(graph, ret);
-	return true;
-}
-
 /* Puts the nodes that edges lead to into the queue, if they were not found before. Returns the new end of the queue. */
 static uint32_t enqueue(const struct graph *graph, uint32_t from, uint32_t first, uint32_t last, uint32_t *before,
 			uint32_t *queue, uint32_t end)

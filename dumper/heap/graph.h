@@ -59,13 +59,6 @@ static inline const uint32_t *graph_edges(const struct graph *graph, uint32_t no
 }
 
 /*
- * Makes a graph with the same nodes, and with each edge in the other direction: who refers to a node. The edges of a
- * node are in ascending order. Needs only the memory of the new graph. Returns false, and leaves nothing to free, if
- * there is not enough memory. The caller frees `ret` with graph_clear().
- */
-bool graph_reverse(const struct graph *graph, struct graph *ret);
-
-/*
  * Finds a shortest path from node 0 to each node (breadth-first search). The edges of node 0 can have ranks: then, a path
  * that begins with an edge of a higher rank is found only for a node to which no path of a lower rank leads.
  *   ranks  the index of the first edge of node 0 of each rank but the lowest, in ascending order; NULL if `nr_ranks` is 0

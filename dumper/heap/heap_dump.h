@@ -4,7 +4,7 @@
 #ifndef RBDUMP_HEAP_DUMP_H
 #define RBDUMP_HEAP_DUMP_H
 
-#include "heap/heap.h"
+#include "heap/options.h"
 #include "session/session.h"
 
 /*

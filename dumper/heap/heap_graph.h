@@ -2,7 +2,8 @@
  * The graph of a heap: its objects, the references between them, and the roots that keep objects alive. For each object
  * also its kind and its size. The references of inline caches for constants are left out.
  *
- * Memory: for each slot, 4 bytes for the graph, 2 for the kind and 8 for the size; 4 bytes for each reference; those of the walk.
+ * Memory: for each slot, 4 bytes for the graph, 2 for the kind and 8 for the size; 4 bytes for each reference; 56 bytes for
+ * each root; and that of the walk.
  */
 #ifndef RBDUMP_HEAP_GRAPH_H
 #define RBDUMP_HEAP_GRAPH_H

@@ -4,7 +4,7 @@
 #ifndef RBDUMP_OBJECT_H
 #define RBDUMP_OBJECT_H
 
-#include "heap/heap.h"
+#include "heap/options.h"
 
 /*
  * Prints the object at an address to standard output.

@@ -4,7 +4,7 @@
 #ifndef RBDUMP_WHY_H
 #define RBDUMP_WHY_H
 
-#include "heap/heap.h"
+#include "heap/options.h"
 #include "session/session.h"
 
 /*

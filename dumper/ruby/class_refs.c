@@ -65,8 +65,8 @@ static void give_class_variable(struct refs_walk *walk, uint64_t id, uint64_t en
 }
 
 /*
- * Gives what is known of the calls of one method. imemo.c, cc_table_mark_i, v3_4_0 to v3_4_9; gc.c, v3_0_0 to v3_3_11: if
- * the method is no longer the one that is called, Ruby frees the entry instead.
+ * Gives what is known of the calls of one method. imemo.c, cc_table_mark_i, v3_4_0 to v3_4_9; gc.c, v3_0_0 to v3_3_11:
+ * if the method is no longer the one that is called, Ruby frees the entry instead.
  */
 static void give_call_caches(struct refs_walk *walk, uint64_t id, uint64_t caches)
 {
@@ -135,8 +135,8 @@ static void give_caches(struct refs_walk *walk, uint64_t ext)
 }
 
 /*
- * gc.c, mark_cvc_tbl, v3_1_5 to v3_1_7 and v3_2_3 to v4_0_3: earlier releases have no cref there, and mark nothing. Since
- * v4_0_4, the table is an object.
+ * gc.c, mark_cvc_tbl, v3_1_5 to v3_1_7 and v3_2_3 to v4_0_3: earlier releases have no cref there, and mark nothing.
+ * Since v4_0_4, the table is an object.
  */
 static void give_class_variables(struct refs_walk *walk, uint64_t ext)
 {

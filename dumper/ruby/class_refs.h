@@ -11,11 +11,12 @@
 #ifndef RBDUMP_CLASS_REFS_H
 #define RBDUMP_CLASS_REFS_H
 
-#include "ruby/object_refs.h"
+#include "ruby/refs_walk.h"
 
 /*
- * Gives the references of a T_CLASS or T_MODULE. Methods and constants have their names, but the scope bits of these IDs
- * are 0. The place of an instance variable is its number in the class's list of them. Returns whether these are all.
+ * Gives the references of a T_CLASS or T_MODULE. Methods and constants have their names, but the scope bits of these
+ * IDs are 0. The place of an instance variable is its number in the class's list of them. Returns whether these are
+ * all.
  */
 bool class_refs(struct refs_walk *walk);
 

@@ -10,7 +10,7 @@
 #ifndef RBDUMP_DATA_REFS_H
 #define RBDUMP_DATA_REFS_H
 
-#include "ruby/object_refs.h"
+#include "ruby/refs_walk.h"
 
 /* Gives the references. Returns false if there may be more. */
 bool data_refs(struct refs_walk *walk);

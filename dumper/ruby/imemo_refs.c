@@ -128,8 +128,8 @@ static bool ifunc_refs(struct refs_walk *walk)
 
 /*
  * node.c, rb_ast_mark, v2_5_0 to v3_3_11: a syntax tree marks objects in its nodes, which are not known, until it was
- * compiled. After that, v2_7_0 to v3_2_11 mark two other members, and other releases mark nothing. v2_7_0 is the first in
- * which objects can be moved.
+ * compiled. After that, v2_7_0 to v3_2_11 mark two other members, and other releases mark nothing. v2_7_0 is the first
+ * in which objects can be moved.
  */
 static bool ast_refs(struct refs_walk *walk)
 {
@@ -216,9 +216,9 @@ static bool ment_refs(struct refs_walk *walk)
 }
 
 /*
- * imemo.c, imemo_callcache. 3.0 to 3.2: the method entry is always marked. Since 3.3: only if the call cache is for super
- * or a refinement. In 3.4, the class is marked then, too. In 4.0, the class of a cache that is no longer valid is Qundef,
- * and nothing is marked then; before, it is 0.
+ * imemo.c, imemo_callcache. 3.0 to 3.2: the method entry is always marked. Since 3.3: only if the call cache is for
+ * super or a refinement. In 3.4, the class is marked then, too. In 4.0, the class of a cache that is no longer valid is
+ * Qundef, and nothing is marked then; before, it is 0.
  */
 static bool callcache_refs(struct refs_walk *walk)
 {

@@ -1,25 +1,25 @@
 /*
  * The references of internal objects (T_IMEMO): environments, lexical scopes, method entries, code, caches and others.
  *
- * Based on Ruby's sources, 2.3.0 to 4.0.5 and head: imemo.c (rb_imemo_mark_and_move; up to 3.3 gc.c, gc_mark_imemo; up to
- * 2.4 gc.c, gc_mark_children), internal/imemo.h (up to 2.7 internal.h), method.h, vm_callinfo.h.
+ * Based on Ruby's sources, 2.3.0 to 4.0.5 and head: imemo.c (rb_imemo_mark_and_move; up to 3.3 gc.c, gc_mark_imemo; up
+ * to 2.4 gc.c, gc_mark_children), internal/imemo.h (up to 2.7 internal.h), method.h, vm_callinfo.h.
  *
- * Not known are the references of a syntax tree (imemo_ast) that was not compiled yet, and up to 3.3 those of the end of a
- * string that is being parsed (imemo_parser_strterm). Since 4.0, the instance variables in an imemo_fields are known only
- * if the address of rb_shape_tree is known.
+ * Not known are the references of a syntax tree (imemo_ast) that was not compiled yet, and up to 3.3 those of the end
+ * of a string that is being parsed (imemo_parser_strterm). Since 4.0, the instance variables in an imemo_fields are
+ * known only if the address of rb_shape_tree is known.
  *
- * What Ruby does not mark is not given: the class of a call cache; since 3.3 its method entry, unless it is for super or
- * for a refinement.
+ * What Ruby does not mark is not given: the class of a call cache; since 3.3 its method entry, unless it is for super
+ * or for a refinement.
  */
 #ifndef RBDUMP_IMEMO_REFS_H
 #define RBDUMP_IMEMO_REFS_H
 
-#include "ruby/object_refs.h"
+#include "ruby/refs_walk.h"
 
 /*
- * Gives the references of a T_IMEMO. The words of the memory of a C function (imemo_tmpbuf), and the words of which only
- * the C function knows what they are (the data of imemo_ifunc, the third word of imemo_memo), are REF_CONSERVATIVE: the
- * collector, too, marks them if they are the address of an object. Returns whether these are all.
+ * Gives the references of a T_IMEMO. The words of the memory of a C function (imemo_tmpbuf), and the words of which
+ * only the C function knows what they are (the data of imemo_ifunc, the third word of imemo_memo), are
+ * REF_CONSERVATIVE: the collector, too, marks them if they are the address of an object. Returns whether these are all.
  */
 bool imemo_refs(struct refs_walk *walk);
 

@@ -123,8 +123,8 @@ static bool is_imemo(const struct refs_walk *walk, uint64_t address, enum layout
 /*
  * An inline cache of 2.6 to 3.1, to which a word of code points. The only one after code is that of the instruction
  * `once` (insns.def). Since 3.0, Ruby marks what a cache of instance variables leads to, a rb_iv_index_tbl_entry; since
- * 3.0.1, also the imemo_constcache of a constant; and in 3.1 that of a class variable as if it were an instance variable.
- * In 3.0.0, the first word of a constant's cache is a number instead, so nothing can be read there.
+ * 3.0.1, also the imemo_constcache of a constant; and in 3.1 that of a class variable as if it were an instance
+ * variable. In 3.0.0, the first word of a constant's cache is a number instead, so nothing can be read there.
  */
 static void give_cache(struct refs_walk *walk, uint64_t before, uint64_t cache)
 {
@@ -169,7 +169,7 @@ static bool words(struct refs_walk *walk, uint64_t body)
  * Whether the collector marks a call cache of code.
  *   v3_3_0 to v3_3_11  iseq.c, cc_is_active: if it is valid
  *   v3_1_0 to v3_2_11  vm_callinfo.h, vm_cc_invalidated_p: the same
- *   v3_0_0 to v3_0_7   there, the condition is the wrong way round: only if the method is no longer the one that is called
+ *   v3_0_0 to v3_0_7   there, the condition is the wrong way round: only if it is not valid
  * Since 3.4, cc_is_active is always false, because it lacks one half of a comparison.
  */
 static bool marks_call_cache(struct refs_walk *walk, uint64_t cache)

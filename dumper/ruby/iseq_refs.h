@@ -6,27 +6,27 @@
  *
  * The objects in the instructions of code are found in one of three ways:
  *   up to 2.5   An Array has all of them, and the code marks only this Array.
- *   2.6 to 3.1  Ruby walks the instructions, and knows the types of their operands. These are not in a layout. So rbdump
- *               gives each word of the code as REF_CONSERVATIVE. No other word of code can be the address of an object:
- *               these are addresses of machine code, addresses of memory from malloc(), or small numbers. The value that
- *               code which runs once has returned is exact: it is in the inline cache of the instruction `once`, which
- *               is the only one with code before the cache. In 3.0 and 3.1, caches of constants and of instance
- *               variables are exact, too.
+ *   2.6 to 3.1  Ruby walks the instructions, and knows the types of their operands. These are not in a layout. So
+ *               rbdump gives each word of the code as REF_CONSERVATIVE. No other word of code can be the address of an
+ *               object: the others are addresses of machine code, addresses of memory from malloc(), or small numbers.
+ *               What is in the inline caches is exact. The value that code which runs once has returned is in the cache
+ *               of the instruction `once`, the only one with code before the cache.
  *   since 3.2   A bit for each word tells whether it is an object, and the inline caches are in order of their kind.
  *
- * The references are not all known if a just-in-time compiler has compiled the code, or while the code is being compiled.
+ * The references are not all known if a just-in-time compiler has compiled the code, or while the code is being
+ * compiled.
  */
 #ifndef RBDUMP_ISEQ_REFS_H
 #define RBDUMP_ISEQ_REFS_H
 
-#include "ruby/object_refs.h"
+#include "ruby/refs_walk.h"
 
 /* Gives the references of code. Returns whether these are all. */
 bool iseq_refs(struct refs_walk *walk);
 
 /*
- * Gives the objects of the TracePoints in a rb_hook_list_struct (vm_trace.c, rb_hook_list_mark). `list` can be 0. Returns
- * false if there are no steps left.
+ * Gives the objects of the TracePoints in a rb_hook_list_struct (vm_trace.c, rb_hook_list_mark). `list` can be 0.
+ * Returns false if there are no steps left.
  */
 bool hook_list_refs(struct refs_walk *walk, uint64_t list);
 

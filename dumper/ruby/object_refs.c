@@ -3,7 +3,6 @@
 #include "ruby/class_refs.h"
 #include "ruby/data_refs.h"
 #include "ruby/imemo_refs.h"
-#include "ruby/st.h"
 #include "ruby/value.h"
 
 /* How the references of an object are found: it depends on its type. */
@@ -31,19 +30,6 @@ enum kind {
 /* hash.c, RHASH_AR_TABLE_MAX_SIZE, v2_6_0 to v4_0_5 and head. */
 #define AR_PAIRS 8
 
-void refs_give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name,
-	       enum ref_certainty certainty)
-{
-	if (value_is_object(value))
-		walk->visit(walk->context, &(struct object_ref){value, label, certainty, name});
-}
-
-void refs_give_member(const struct refs_walk *walk, uint64_t at, enum layout_member_id id, const char *name)
-{
-	if (layout_has(walk->refs->layout, id))
-		refs_give(walk, access_member(walk->access, at, id), REF_PART, (uint64_t)(uintptr_t)name, REF_EXACT);
-}
-
 static void give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name)
 {
 	refs_give(walk, value, label, name, REF_EXACT);
@@ -53,23 +39,6 @@ static void give(const struct refs_walk *walk, uint64_t value, enum ref_label la
 static void give_slot(const struct refs_walk *walk, enum layout_member_id id, const char *name)
 {
 	give(walk, slot_member(walk->refs->layout, walk->slot, id), REF_PART, (uint64_t)(uintptr_t)name);
-}
-
-bool refs_give_words(struct refs_walk *walk, uint64_t address, uint64_t count, enum ref_label label,
-		     enum ref_certainty certainty)
-{
-	uint64_t words[512];
-
-	for (uint64_t i = 0; i < count;) {
-		uint64_t part = count - i < 512 ? count - i : 512;
-
-		if (walk->refs->steps < part || !access_bytes(walk->access, address + i * 8, words, part * 8))
-			return false;
-		walk->refs->steps -= part;
-		for (uint64_t j = 0; j < part; j++, i++)
-			refs_give(walk, words[j], label, i, certainty);
-	}
-	return true;
 }
 
 /* Gives VALUEs that are in the slot, from a member on. */
@@ -83,32 +52,6 @@ static bool give_embedded(struct refs_walk *walk, enum layout_member_id id, uint
 	for (uint64_t i = 0; i < count; i++)
 		give(walk, slot_word(walk->slot, offset + i * 8), label, i);
 	return true;
-}
-
-struct table_walk {
-	struct refs_walk *walk;
-	enum ref_label label;
-	bool keys;
-};
-
-static bool give_entry(void *context, struct access *access, uint64_t key, uint64_t record)
-{
-	struct table_walk *table = context;
-
-	(void)access;
-	if (!refs_step(table->walk))
-		return false;
-	if (table->keys)
-		give(table->walk, key, REF_KEY, 0);
-	give(table->walk, record, table->label, key);
-	return true;
-}
-
-bool refs_give_table(struct refs_walk *walk, uint64_t table, enum ref_label label, bool keys)
-{
-	struct table_walk context = {walk, label, keys};
-
-	return st_each(walk->access, table, SIZE_MAX, give_entry, &context);
 }
 
 static bool object_ivars(struct refs_walk *walk)

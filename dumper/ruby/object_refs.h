@@ -2,90 +2,13 @@
  * The references of an object: which other objects it keeps alive. These are the references that Ruby's collector marks
  * (ObjectSpace.reachable_objects_from).
  *
- * A reference is exact if a struct of Ruby has it. It is declared if the C extension that made the object has declared
- * where it is (RUBY_TYPED_DECL_MARKING). It is conservative if rbdump has found a word in the object's memory that is the
- * address of a slot. Only the C code that made the object knows whether such a word is a reference. For example, it can
- * be a number, or a reference that the collector does not mark (a weak reference).
- *
  * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c (gc_mark_children, since 3.4 rb_gc_mark_children), imemo.c
  * (rb_imemo_mark_and_move, up to 3.3 gc.c, gc_mark_imemo), iseq.c (rb_iseq_mark_and_move, up to 3.2 rb_iseq_mark).
  */
 #ifndef RBDUMP_OBJECT_REFS_H
 #define RBDUMP_OBJECT_REFS_H
 
-#include "ruby/ivars.h"
-#include "ruby/object_slot.h"
-#include "ruby/ruby.h"
-
-enum ref_certainty { REF_EXACT, REF_DECLARED, REF_CONSERVATIVE };
-
-/* What a reference is in its object, and what `name` of struct object_ref is then. */
-enum ref_label {
-	REF_CLASS,	    /* the object's class */
-	REF_IVAR,	    /* an instance variable; `name`: its index */
-	REF_IVAR_NAMED,	    /* an instance variable; `name`: its ID */
-	REF_ELEMENT,	    /* an element of an Array; `name`: its index */
-	REF_MEMBER,	    /* a member of a Struct; `name`: its index */
-	REF_KEY,	    /* a key of a Hash */
-	REF_VALUE,	    /* a value of a Hash; `name`: the VALUE of its key */
-	REF_DEFAULT,	    /* the default value, or the default proc, of a Hash */
-	REF_SHARED,	    /* the object that has the bytes or elements of this one */
-	REF_SUPER,	    /* the superclass */
-	REF_CONSTANT,	    /* a constant; `name`: its ID */
-	REF_CLASS_VARIABLE, /* a class variable; `name`: its ID */
-	REF_METHOD,	    /* a method of a class; `name`: its ID */
-	REF_VARIABLE,	    /* a local variable that a block has captured; `name`: its index in the environment */
-	REF_CODE,	    /* code, or what code contains */
-	REF_PART,	    /* another member of the object's struct; `name`: its name, a `const char *` */
-	REF_DATA,	    /* a word in the memory of a T_DATA; `name`: its offset */
-};
-
-struct object_ref {
-	uint64_t target; /* the address of an object: value_is_object() */
-	enum ref_label label;
-	enum ref_certainty certainty;
-	uint64_t name;
-};
-
-/* object_refs_each() calls this function for each reference. */
-typedef void object_ref_visit(void *context, const struct object_ref *ref);
-
-/* A type of T_DATA (rb_data_type_t) that was looked at. */
-struct data_type {
-	uint64_t address; /* 0: none */
-	enum { DATA_OTHER, DATA_PROC, DATA_BINDING } kind;
-	bool marks; /* it has references */
-	bool declared;
-	uint64_t offsets; /* if `declared`: the address of the list of offsets */
-};
-
-#define DATA_TYPES_KEPT 256u
-
-/* What is needed for the references of all objects of one Ruby. */
-struct object_refs {
-	const struct layout *layout;
-	uint8_t kinds[OBJECT_TYPES]; /* how the references are found, by RUBY_T_ type */
-	struct ivars ivars;
-	struct data_type types[DATA_TYPES_KEPT];
-	/*
-	 * How many words and entries of tables may still be looked at. The caller sets it: to what all objects of a heap can
-	 * have together.
-	 */
-	uint64_t steps;
-};
-
-/* More words than a heap of 64 GiB has. */
-#define OBJECT_REFS_STEPS (UINT64_C(1) << 33)
-
-/* One walk over the references of one object. Only for the files that object_refs_each() calls. */
-struct refs_walk {
-	struct object_refs *refs;
-	struct access *access;
-	const struct object_slot *slot;
-	uint64_t flags;
-	object_ref_visit *visit;
-	void *context;
-};
+#include "ruby/refs_walk.h"
 
 /*
  * Reads what is needed. Returns false if there is not enough memory. The caller frees `ret` with object_refs_clear(). The
@@ -114,34 +37,5 @@ enum refs_round { REFS_STRUCTS, REFS_ENTRIES, REFS_ROUNDS };
  */
 uint64_t object_refs_wants(struct object_refs *refs, struct access *access, const struct object_slot *slot,
 			   enum refs_round round, uint64_t *length);
-
-/* Gives a reference to the visitor, if `value` can be an object. */
-void refs_give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name,
-	       enum ref_certainty certainty);
-
-/*
- * Gives words of the target's memory.
- * The name of each reference is the index of its word. Returns false if they cannot be read, or if there are not enough steps left.
- */
-bool refs_give_words(struct refs_walk *walk, uint64_t address, uint64_t count, enum ref_label label,
-		     enum ref_certainty certainty);
-
-/*
- * Gives the values of an st_table as exact references, and its keys, if `keys`. The name of each value is its key.
- * Returns false if the table cannot be read as a whole.
- */
-bool refs_give_table(struct refs_walk *walk, uint64_t table, enum ref_label label, bool keys);
-
-/* Gives a VALUE member of the struct at `at` as an exact REF_PART. Does nothing if this Ruby has no such member. */
-void refs_give_member(const struct refs_walk *walk, uint64_t at, enum layout_member_id id, const char *name);
-
-/* Takes a step. Returns false if there is none left. */
-static inline bool refs_step(struct refs_walk *walk)
-{
-	if (walk->refs->steps == 0)
-		return false;
-	walk->refs->steps--;
-	return true;
-}
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <getopt.h>
 
-#include "heap/heap.h"
+#include "heap/options.h"
 #include "verbs/command_line.h"
 
 /* The values of the long options without a letter. A verb's own begin with OPTION_OWN. */

@@ -170,16 +170,6 @@ static void limit_memory(size_t more)
 	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
-static bool can_reverse(const struct graph *graph)
-{
-	struct graph reversed;
-	const bool done = graph_reverse(graph, &reversed);
-
-	if (done)
-		graph_clear(&reversed);
-	return done;
-}
-
 static bool can_find_paths(const struct graph *graph)
 {
 	uint32_t *before = graph_shortest_paths(graph, NULL, 0);
@@ -247,7 +237,6 @@ static void test_no_memory(void **state)
 		graph_add(&graph, 1);
 	}
 	assert_true(graph_finish(&graph));
-	check_without_memory(can_reverse, &graph, 2);
 	check_without_memory(can_find_paths, &graph, 2);
 	check_without_memory(can_add_edges, &graph, 2);
 	check_without_memory(can_find_dominators, &graph, 6);

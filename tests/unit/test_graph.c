@@ -68,37 +68,33 @@ static uint32_t edges_between(const struct graph *graph, uint32_t from, uint32_t
 }
 
 /* No edge is lost, but for those to node 0, and for duplicates. */
-static void test_edges_and_reverse(void **state)
+static void test_edges(void **state)
 {
 	uint64_t seed = 3;
 
 	(void)state;
 	for (int i = 0; i < GRAPHS; i++) {
 		struct matrix matrix;
-		struct graph graph, reversed;
+		struct graph graph;
 
 		synthetic_matrix(&seed, &matrix);
 		synthetic_graph(&matrix, &graph);
-		assert_true(graph_reverse(&graph, &reversed));
-		assert_int_equal(graph.nr_edges, reversed.nr_edges);
 		for (uint32_t from = 0; from < matrix.nodes; from++)
 			for (uint32_t to = 0; to < matrix.nodes; to++) {
 				const uint32_t edges = edges_between(&graph, from, to);
 
 				assert_int_equal(edges > 0, matrix.edges[from][to] > 0 && to != 0);
 				assert_in_range(edges, 0, matrix.edges[from][to]);
-				assert_int_equal(edges_between(&reversed, to, from), edges);
 			}
 		graph_clear(&graph);
-		graph_clear(&reversed);
 	}
 }
 
-/* A duplicate beside its twin is left out; so is what is no slot. The edges of a reversed graph are in order. */
+/* A duplicate beside its twin is left out; so is what is no slot. */
 static void test_duplicates(void **state)
 {
 	static const uint32_t added[] = {2, 2, 0, 2, 1, 2, 2}, kept[] = {2, 1, 2};
-	struct graph graph, reversed;
+	struct graph graph;
 	uint32_t count;
 
 	(void)state;
@@ -109,35 +105,58 @@ static void test_duplicates(void **state)
 			graph_add(&graph, added[i]);
 	}
 	assert_true(graph_finish(&graph));
-	assert_true(graph_reverse(&graph, &reversed));
 	for (uint32_t from = 0; from < 4; from += 3) {
 		assert_memory_equal(graph_edges(&graph, from, &count), kept, sizeof(kept));
 		assert_int_equal(count, 3);
 	}
 	graph_edges(&graph, 1, &count);
 	assert_int_equal(count, 0);
-	assert_memory_equal(graph_edges(&reversed, 2, &count), ((uint32_t[]){0, 0, 3, 3}), 16);
-	assert_int_equal(count, 4);
 	graph_clear(&graph);
-	graph_clear(&reversed);
+}
+
+/* A longer path that begins with an edge of a lower rank is preferred. */
+static void test_ranks(void **state)
+{
+	static const uint32_t ranks[] = {1, 1, 3}, expected[] = {GRAPH_NONE, 0, 1, 2, 0, GRAPH_NONE};
+	struct graph graph;
+	uint32_t *before;
+
+	(void)state;
+	assert_true(graph_create(6, &graph));
+	graph_begin_node(&graph, 0);
+	graph_add(&graph, 1); /* the lowest rank; the next one has no edges */
+	graph_add(&graph, 3);
+	graph_add(&graph, 2);
+	graph_add(&graph, 4); /* the highest rank */
+	for (uint32_t node = 1; node < 3; node++) {
+		graph_begin_node(&graph, node);
+		graph_add(&graph, node + 1);
+	}
+	assert_true(graph_finish(&graph));
+	before = graph_shortest_paths(&graph, ranks, 3);
+	assert_non_null(before);
+	assert_memory_equal(before, expected, sizeof(expected));
+	free(before);
+	before = graph_shortest_paths(&graph, NULL, 0);
+	assert_non_null(before);
+	assert_int_equal(before[2], 0);
+	free(before);
+	graph_clear(&graph);
 }
 
 static void test_empty(void **state)
 {
-	struct graph graph, reversed;
+	struct graph graph;
 	uint32_t *before;
 
 	(void)state;
 	assert_true(graph_create(1, &graph));
 	assert_true(graph_finish(&graph));
-	assert_true(graph_reverse(&graph, &reversed));
-	assert_int_equal(reversed.nr_edges, 0);
 	before = graph_shortest_paths(&graph, NULL, 0);
 	assert_non_null(before);
 	assert_int_equal(before[0], GRAPH_NONE);
 	free(before);
 	graph_clear(&graph);
-	graph_clear(&reversed);
 }
 
 /*
@@ -169,9 +188,8 @@ static void test_too_many_edges(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_shortest_paths), cmocka_unit_test(test_edges_and_reverse),
-	    cmocka_unit_test(test_duplicates),	   cmocka_unit_test(test_empty),
-	    cmocka_unit_test(test_too_many_edges),
+	    cmocka_unit_test(test_shortest_paths), cmocka_unit_test(test_edges), cmocka_unit_test(test_ranks),
+	    cmocka_unit_test(test_duplicates),	   cmocka_unit_test(test_empty), cmocka_unit_test(test_too_many_edges),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

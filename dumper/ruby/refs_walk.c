@@ -1,0 +1,60 @@
+#include "ruby/refs_walk.h"
+
+#include "ruby/st.h"
+#include "ruby/value.h"
+
+void refs_give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name,
+	       enum ref_certainty certainty)
+{
+	if (value_is_object(value))
+		walk->visit(walk->context, &(struct object_ref){value, label, certainty, name});
+}
+
+void refs_give_member(const struct refs_walk *walk, uint64_t at, enum layout_member_id id, const char *name)
+{
+	if (layout_has(walk->refs->layout, id))
+		refs_give(walk, access_member(walk->access, at, id), REF_PART, (uint64_t)(uintptr_t)name, REF_EXACT);
+}
+
+bool refs_give_words(struct refs_walk *walk, uint64_t address, uint64_t count, enum ref_label label,
+		     enum ref_certainty certainty)
+{
+	uint64_t words[512];
+
+	for (uint64_t i = 0; i < count;) {
+		uint64_t part = count - i < 512 ? count - i : 512;
+
+		if (walk->refs->steps < part || !access_bytes(walk->access, address + i * 8, words, part * 8))
+			return false;
+		walk->refs->steps -= part;
+		for (uint64_t j = 0; j < part; j++, i++)
+			refs_give(walk, words[j], label, i, certainty);
+	}
+	return true;
+}
+
+struct table_walk {
+	struct refs_walk *walk;
+	enum ref_label label;
+	bool keys;
+};
+
+static bool give_entry(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	struct table_walk *table = context;
+
+	(void)access;
+	if (!refs_step(table->walk))
+		return false;
+	if (table->keys)
+		refs_give(table->walk, key, REF_KEY, 0, REF_EXACT);
+	refs_give(table->walk, record, table->label, key, REF_EXACT);
+	return true;
+}
+
+bool refs_give_table(struct refs_walk *walk, uint64_t table, enum ref_label label, bool keys)
+{
+	struct table_walk context = {walk, label, keys};
+
+	return st_each(walk->access, table, SIZE_MAX, give_entry, &context);
+}
