@@ -1,5 +1,6 @@
 """rbdump heap: the references between objects, against what Ruby's own collector marks, and what is made of them."""
 
+import contextlib
 import gzip
 import json
 import re
@@ -16,7 +17,7 @@ FAILED, USAGE = 2, 64
 # have words that are no references.
 DIFFERENT_DATA = {
     "VM/thread", "fiber", "ractor", "autoload_const", "autoload_data", "autoload_table", "generator", "method", "random/MT",
-    "memory_view/exported_object_registry", "VM/pin_array_list", "marshal_compat_table", "autoload_i", "VM/managed_id_table",
+    "DATA", "memory_view/exported_object_registry", "VM/pin_array_list", "marshal_compat_table", "autoload_i", "VM/managed_id_table",
 }  # fmt: skip
 
 
@@ -75,3 +76,92 @@ def test_references_of_core(ruby, rbdump, extension, tmp_path):
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     with gzip.open(file, "rt") as lines:
         check(written(lines), truth)
+
+
+@contextlib.contextmanager
+def leaking(ruby, extension, rbdump, folder):
+    """The program that leaks, after it has; and what --json said before."""
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", HERE / "leaks.rb", extension], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as program:
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            before = folder / "before.json"
+            before.write_text(run(rbdump, "heap", "--json", program.pid).stdout)
+            program.stdin.write(b"\n")
+            program.stdin.flush()
+            assert program.stdout.readline() == b"done\n"
+            yield program, before
+        finally:
+            program.kill()
+
+
+# The class of what leaks, and what the path to it is made of, from the root on.
+LEAKS = {
+    "InCache": ["class Store", "@cache → Hash (2000 entries)", "InCache"],
+    "InThread": ["fiber-local variable pending of thread 2", "Array (2000 entries)", "InThread"],
+    "InClosure": ["class Events", "constant HANDLERS → Array (2000 entries)", "Proc", "imemo_env", "InClosure"],
+    "InExtension": ["C variable held of truth.so → Array (2001 entries)", "InExtension"],
+}
+
+
+def test_leaks(ruby, rbdump, extension, tmp_path):
+    """Two commands name what leaks, and what keeps it."""
+    with leaking(ruby, extension, rbdump, tmp_path) as (program, before):
+        grown = json.loads(run(rbdump, "heap", "--json", "--diff", before, program.pid).stdout)
+        why = {name: run(rbdump, "heap", "--why", name, program.pid) for name in (*LEAKS, "String")}
+        dominators = run(rbdump, "heap", "--dominators", program.pid)
+    rows = {row["class"]: row["objects"] - row["before"]["objects"] for row in grown["classes"]}
+    first = [row["class"] for row in grown["classes"][:12]]
+    for name, path in LEAKS.items():
+        assert why[name].returncode == 0, why[name].stderr
+        assert rows[name] == 2_000 and name in first
+        assert f"2,000 objects of {name}; paths lead from the known roots to 2,000 of them" in why[name].stdout
+        tree = [line for line in why[name].stdout.splitlines() if re.match(r" +2,000 100\.0% ", line)]
+        at = 0
+        for part in path:
+            while part not in tree[at]:
+                at += 1
+        assert "(perhaps)" not in why[name].stdout
+    # The names of instance variables.
+    row = re.search(r"^ +([\d,]+) +\S+% +1  symbol table → ", why["String"].stdout, re.M)
+    assert int(row[1].replace(",", "")) > 2_000
+    assert dominators.returncode == 0
+    for part in ("@cache → Hash (2000 entries)", "pending of thread 2 → Array (2000 entries)", "C variable held of truth.so"):
+        row = next(line for line in dominators.stdout.splitlines() if part in line)
+        size, unit = row.split()[:2]
+        assert unit == "KiB" and float(size) > 2_000 * 40 / 1024
+    assert re.search(r" 2,000 +InCache$", dominators.stdout, re.M)
+
+
+@pytest.mark.three_rubies
+def test_path(ruby, rbdump, extension, tmp_path):
+    """The path to one object, and the object itself, which has the path's last step as the only one that refers to it."""
+    with leaking(ruby, extension, rbdump, tmp_path) as (program, _):
+        objects = written(run(rbdump, "heap", "-f", "objspace", program.pid).stdout.splitlines())
+        klass = next(address for address, one in objects.items() if one.get("name") == "InThread")
+        address = next(address for address, one in objects.items() if int(one.get("class", "0"), 16) == klass)
+        path = run(rbdump, "heap", "--why", hex(address), program.pid)
+        one = run(rbdump, "object", program.pid, hex(address))
+        no_object = run(rbdump, "object", program.pid, hex(address + 8))
+        no_class = run(rbdump, "heap", "--why", "InNothing", program.pid)
+    steps = path.stdout.splitlines()[1:]
+    assert path.returncode == 0 and len(steps) == 2, path.stdout
+    assert re.fullmatch(r"  fiber-local variable pending of thread 2 → Array \(2000 entries\) (0x[0-9a-f]+)", steps[0])
+    assert re.fullmatch(rf"  \[\d+\] → InThread {address:#x}", steps[1])
+    holder = steps[0].split()[-1]
+    assert one.stdout.startswith(f"InThread {address:#x}\n  T_OBJECT in a slot of ")
+    assert re.search(rf"\nRefers to 1:\n  class → class InThread {klass:#x}\n", one.stdout)
+    assert re.search(rf"\nReferred to by 1 objects:\n  Array \(2000 entries\) {holder}, \[\d+\]\n$", one.stdout)
+    for failed in (no_object, no_class):
+        assert (failed.returncode, failed.stderr.count("there is no ")) == (FAILED, 1)
+
+
+@pytest.mark.any_ruby
+def test_refusals(rbdump, ruby):
+    for arguments in ((1,), ("0x1000",), (1, 2), (1, "0x12g"), (1, 2, "0x1000"), (1, "0x1000", "--json"), (1, "0x0")):
+        wrong = run(rbdump, "object", *arguments)
+        assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
+    for arguments in (("-f", "x"), ("-o", "x"), ("--why", "x", "--dominators"), ("--why", "x", "--json"), ("-f", "objspace", "--stop")):
+        wrong = run(rbdump, "heap", 1, *arguments)
+        assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments

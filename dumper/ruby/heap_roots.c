@@ -154,6 +154,7 @@ static void give_hooks(struct roots_walk *walk, uint64_t at, enum layout_member_
 static void give_vm(struct roots_walk *walk)
 {
 	const uint64_t vm = walk->roots->ruby->vm, objspace = pointer(walk, vm, F_vm_objspace);
+	const uint64_t symbols = walk->roots->ruby->symbols;
 
 	roots_begin(walk, ROOT_VM, REF_CONSERVATIVE, 0);
 	roots_scan_struct(walk, vm, S_vm);
@@ -168,8 +169,13 @@ static void give_vm(struct roots_walk *walk)
 	roots_begin(walk, ROOT_FINALIZER, REF_EXACT, 0);
 	roots_give_st(walk, pointer(walk, objspace, F_objspace_finalizers));
 	give_hooks(walk, vm, F_vm_hooks);
+	/* symbol.c, Init_sym, v2_2_0 to v4_0_5 and head: `ids` is registered. */
+	roots_begin(walk, ROOT_SYMBOLS, REF_EXACT, 0);
+	if (symbols != 0 && layout_has(walk->access.layout, F_symbols_ids))
+		roots_give(walk, access_address(&walk->access, symbols, F_symbols_ids),
+			   pointer(walk, symbols, F_symbols_ids));
 	roots_begin(walk, ROOT_SYMBOLS, REF_CONSERVATIVE, 0);
-	roots_scan_struct(walk, walk->roots->ruby->symbols, S_symbols);
+	roots_scan_struct(walk, symbols, S_symbols);
 }
 
 /* Since 2.7 a table of modules; before, and since 3.2, an object, which the scan of the VM gives. */

@@ -15,7 +15,10 @@
 /* How many entries of a table are looked at, and how many shapes must be right. */
 #define ENTRIES 16u
 #define SHAPES	24u
-#define ENOUGH	8u
+#define ENOUGH	2u
+
+/* shape.h, INVALID_SHAPE_ID, v3_2_0 to v4_0_5 and head: the parent of the first shape; at least this. */
+#define INVALID_MIN 0x7fffu
 
 /* shape.h, SIZE_POOL_COUNT and the first shapes, v3_2_0 to v4_0_5 and head: those without a parent have low numbers. */
 #define ROOTS_END   16u
@@ -34,6 +37,13 @@ struct search {
 	uint64_t generic, shapes; /* what was found */
 };
 
+/* Objects, classes and modules have their shapes in their flags. */
+static bool has_shape(const struct layout *layout, uint64_t flags)
+{
+	return slot_is(layout, flags, E_RUBY_T_OBJECT) || slot_is(layout, flags, E_RUBY_T_CLASS) ||
+	       slot_is(layout, flags, E_RUBY_T_MODULE);
+}
+
 /* Collects the flags of some objects with different shapes. */
 static void take_flags(struct search *search, const struct heap_page *page)
 {
@@ -42,7 +52,7 @@ static void take_flags(struct search *search, const struct heap_page *page)
 	for (uint64_t i = 0; i < page->slots && search->nr_flags < SHAPES; i++) {
 		struct access access = ruby_access(&search->ruby);
 		const uint64_t flags = value_flags(&access, page->start + i * page->slot_size);
-		bool is_new = slot_is(layout, flags, E_RUBY_T_OBJECT) && !access.failed;
+		bool is_new = has_shape(layout, flags) && !access.failed;
 
 		for (size_t j = 0; j < search->nr_flags && is_new; j++)
 			is_new = search->flags[j] >> 32 != flags >> 32;
@@ -92,8 +102,11 @@ static bool is_shape(struct ivars *ivars, uint64_t flags, bool *has_fields)
 static bool are_shapes(const struct search *search, uint64_t list)
 {
 	struct ivars ivars = {.layout = search->ruby.layout, .lasting = search->ruby.memory, .shapes = list};
+	struct access access = ruby_access(&search->ruby);
 	size_t with_fields = 0;
 
+	if (access_member(&access, list, F_shape_parent_id) < INVALID_MIN || access.failed)
+		return false;
 	for (size_t i = 0; i < search->nr_flags; i++) {
 		bool has_fields;
 

@@ -107,9 +107,13 @@ int heap_command(int argc, char **argv)
 		return command_line_wrong(&line, "", "give only one of --top, --all and --json, which has all classes");
 	if (options.target.core && options.stop)
 		return command_line_wrong(&line, "", "--stop can be used only with PID: a core is never stopped");
-	if (options.objspace && (top || options.rows == 0 || options.json || options.diff || options.stop))
+	if (options.objspace + (options.why != NULL) + options.dominators > 1)
+		return command_line_wrong(&line, "", "give only one of --format, --why and --dominators");
+	if ((options.objspace || options.why || options.dominators) &&
+	    (top || options.rows == 0 || options.json || options.diff || options.stop))
 		return command_line_wrong(&line, "",
-					  "--format can be used only without --top, --all, --json, --diff and --stop");
+					  "--format, --why and --dominators can be used only without --top, --all, "
+					  "--json, --diff and --stop");
 	if (options.output && !options.objspace)
 		return command_line_wrong(&line, "", "--output can be used only with --format");
 	if (max_pause && !options.stop)
