@@ -184,6 +184,14 @@ static void count_slots(struct reading *reading, const struct heap_copy_page *pa
 		totals->tenths[(used * HEAP_TENTHS - 1) / page->at.slots]++;
 }
 
+/* Whether an object has instance variables in a struct of their own. */
+static bool has_generic(const struct reading *reading, const struct object_slot *slot)
+{
+	const struct layout *layout = reading->count->ruby->layout;
+
+	return ivars_may_be_generic(layout, slot_flags(layout, slot));
+}
+
 /* Copies the structs outside the heap that the sizes of a page's objects depend on. Sets `any` if there are some. */
 static struct memory *copy_outside(const struct reading *reading, const struct heap_copy_page *page,
 				   struct memory_piece *piece, bool *any)
@@ -200,6 +208,7 @@ static struct memory *copy_outside(const struct reading *reading, const struct h
 		const struct object_slot slot = slot_of(page, i);
 		uint64_t length, wanted;
 
+		*any |= has_generic(reading, &slot);
 		if (!object_size_may_want(&reading->sizes,
 					  value_word(slot.bytes + reading->kinds.flags_at) & reading->kinds.type_mask))
 			continue;
@@ -219,7 +228,7 @@ static bool has_changed(const struct reading *reading, const struct object_slot 
 {
 	uint64_t length;
 
-	return object_size_wants(&reading->sizes, slot, &length) != 0 &&
+	return (object_size_wants(&reading->sizes, slot, &length) != 0 || has_generic(reading, slot)) &&
 	       (!again || memcmp(slot->bytes, again, slot->size) != 0);
 }
 

@@ -41,6 +41,18 @@ static bool number_slots(struct heap_walk *walk)
 	return walk->slots != NULL;
 }
 
+/* Begins a new snapshot for what does not change. */
+static bool renew_lasting(struct heap_walk *walk)
+{
+	struct memory *memory = memory_create(walk->source, walk->context, LASTING_PAGES);
+
+	if (!memory)
+		return false;
+	memory_destroy(walk->lasting.memory);
+	walk->lasting.memory = walk->refs.ivars.lasting = walk->sizes.ivars.lasting = memory;
+	return true;
+}
+
 bool heap_walk_begin(const struct ruby *ruby, memory_source *source, void *context, bool runs, bool parallel,
 		     struct heap_walk *ret)
 {
@@ -182,6 +194,8 @@ end:
 	addresses_clear(&unread);
 	walk->incomplete |= walk->late || missing > 0;
 	walk->blind |= heap_copy_was_blind(walk->copy);
+	/* What objects of a running target led to can have filled the snapshot. */
+	walk->no_memory |= !renew_lasting(walk);
 }
 
 /* The references of an object, while they are filtered. */

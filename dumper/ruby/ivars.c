@@ -7,8 +7,8 @@
 /* The most objects without room for instance variables that are looked at. */
 #define GENERIC_MAX (1u << 22)
 
-/* The most instance variables of one object that are searched. */
-#define IVARS_OF_ONE_MAX 4096
+/* The most instance variables of one object. */
+#define IVARS_OF_ONE_MAX 65536
 
 /* shape.h, SHAPE_FLAG_SHIFT, v3_2_0 to v4_0_5 and head. */
 #define SHAPE_SHIFT 32
@@ -56,7 +56,7 @@ bool ivars_read(const struct ruby *ruby, struct ivars *ret)
 		const uint64_t table = access_word(&access, ruby->generic_ivars);
 
 		if (table != 0)
-			ret->generic_known = st_each(&access, table, GENERIC_MAX, add_generic, &reading);
+			ret->generic_known = st_each_address(&access, table, GENERIC_MAX, add_generic, &reading);
 		else
 			ret->generic_known = !access.failed;
 		address_map_sort(&ret->generic);
@@ -165,6 +165,22 @@ uint64_t ivars_id(struct ivars *ivars, uint64_t klass, uint64_t flags, uint64_t 
 	st_each(&access, access_member(&access, class_ext(&access, real), F_classext_iv_index_tbl), IVARS_OF_ONE_MAX,
 		is_other, &wish);
 	return wish.id;
+}
+
+uint64_t ivars_generic(const struct ivars *ivars, struct access *access, uint64_t object)
+{
+	const uint64_t *entry = address_map_find(&ivars->generic, object);
+
+	return entry ? st_record_at(access, *entry, object) : 0;
+}
+
+uint64_t ivars_generic_count(struct access *access, uint64_t record)
+{
+	const uint64_t count = access_member(access, record, F_generic_ivars_numiv);
+
+	if (count > IVARS_OF_ONE_MAX)
+		access_fail(access, record);
+	return access->failed ? 0 : count;
 }
 
 bool ivars_may_be_generic(const struct layout *layout, uint64_t flags)

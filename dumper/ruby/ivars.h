@@ -31,7 +31,7 @@ struct ivars {
 	uint64_t shapes;	/* the address of the array of shapes; 0 if it is not known */
 	struct object_shape kept[SHAPES_KEPT];
 	bool generic_known;	    /* `generic` has all of them */
-	struct address_map generic; /* the struct of each object, by the object's address; since 4.0 an imemo_fields */
+	struct address_map generic; /* the entry of each object in their table, by the object's address */
 };
 
 /*
@@ -58,6 +58,16 @@ bool ivars_shape_of_id(struct ivars *ivars, uint64_t id, struct object_shape *re
  *   index  its place among the object's instance variables
  */
 uint64_t ivars_id(struct ivars *ivars, uint64_t klass, uint64_t flags, uint64_t index);
+
+/*
+ * The struct that has the instance variables of an object without room for them, a gen_ivtbl; since 4.0 an imemo_fields.
+ * It is read now: while the target runs, it can be another one than before.
+ * Returns 0 if there is none. Sets access->failed if it cannot be read, or if the object has none any more.
+ */
+uint64_t ivars_generic(const struct ivars *ivars, struct access *access, uint64_t object);
+
+/* How many instance variables a gen_ivtbl has. Sets access->failed if it cannot be right. */
+uint64_t ivars_generic_count(struct access *access, uint64_t record);
 
 /* Whether an object can have an entry in ivars->generic. */
 bool ivars_may_be_generic(const struct layout *layout, uint64_t flags);

@@ -81,36 +81,26 @@ static bool object_ivars(struct refs_walk *walk)
 static bool generic_ivars(struct refs_walk *walk)
 {
 	const struct layout *layout = walk->refs->layout;
-	const uint64_t *ivars = address_map_find(&walk->refs->ivars.generic, walk->slot->address);
-	struct access lasting = access_begin(walk->refs->ivars.lasting, layout);
-	struct refs_walk outside = *walk;
+	struct access *access = walk->access;
+	const uint64_t ivars = ivars_generic(&walk->refs->ivars, access, walk->slot->address);
 	struct object_shape shape;
-	bool all;
 
 	/* Since 4.0, no flag tells whether an object is in the table. */
 	if (layout->enumerators[E_imemo_fields].present) {
-		if (ivars)
-			give(walk, *ivars, REF_PART, (uint64_t)(uintptr_t) "instance variables");
+		give(walk, ivars, REF_PART, (uint64_t)(uintptr_t) "instance variables");
 		return walk->refs->ivars.generic_known;
 	}
-	if (!ivars)
+	if (ivars == 0)
 		return false;
-	outside.access = &lasting;
-	if (!layout_has(layout, F_generic_ivars_table)) {
-		shape = (struct object_shape){.fields = access_member(&lasting, *ivars, F_generic_ivars_numiv)};
-	} else if (!ivars_shape(&walk->refs->ivars, walk->flags, &shape) || shape.address == 0) {
-		return false;
-	} else if (shape.too_complex) {
-		return refs_give_table(&outside, access_member(&lasting, *ivars, F_generic_ivars_table), REF_IVAR_NAMED,
-				       false) &&
-		       !lasting.failed;
-	} else {
-		shape.fields = access_member(&lasting, *ivars, F_generic_ivars_numiv);
+	if (layout_has(layout, F_generic_ivars_table)) {
+		if (!ivars_shape(&walk->refs->ivars, walk->flags, &shape) || shape.address == 0)
+			return false;
+		if (shape.too_complex)
+			return refs_give_table(walk, access_member(access, ivars, F_generic_ivars_table),
+					       REF_IVAR_NAMED, false);
 	}
-	all = refs_give_words(&outside, access_address(&lasting, *ivars, F_generic_ivars_ivptr), shape.fields, REF_IVAR,
-			      REF_EXACT);
-	walk->refs->steps = outside.refs->steps;
-	return all && !lasting.failed;
+	return refs_give_words(walk, access_address(access, ivars, F_generic_ivars_ivptr),
+			       ivars_generic_count(access, ivars), REF_IVAR, REF_EXACT);
 }
 
 static bool array_elements(struct refs_walk *walk)

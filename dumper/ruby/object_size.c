@@ -276,14 +276,14 @@ static bool size_by_type(struct object_sizes *sizes, struct access *access, cons
  * variable.c, rb_generic_ivar_memsize, v2_2_0 to v3_4_9: of an object without room for instance variables; these are in a
  * gen_ivtbl, or in an st_table if its shape is too complex.
  */
-static bool generic_ivars_size(struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags,
-			       uint64_t *ret)
+static bool generic_ivars_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
+			       uint64_t flags, uint64_t *ret)
 {
 	const struct layout *layout = sizes->layout;
-	const uint64_t *ivars = address_map_find(&sizes->ivars.generic, slot->address);
-	struct access lasting = access_begin(sizes->ivars.lasting, layout);
+	struct access try = *access;
+	const uint64_t ivars = ivars_generic(&sizes->ivars, &try, slot->address);
 
-	if (!ivars)
+	if (ivars == 0)
 		return false;
 	if (layout_has(layout, F_generic_ivars_table)) {
 		struct object_shape shape;
@@ -291,15 +291,14 @@ static bool generic_ivars_size(struct object_sizes *sizes, const struct object_s
 		if (!ivars_shape(&sizes->ivars, flags, &shape) || shape.address == 0)
 			return false;
 		if (shape.too_complex) {
-			if (!st_size(&lasting, access_member(&lasting, *ivars, F_generic_ivars_table), ret))
+			if (!st_size(&try, access_member(&try, ivars, F_generic_ivars_table), ret))
 				return false;
 			*ret += size_of(sizes, S_generic_ivars);
 			return true;
 		}
 	}
-	*ret =
-	    layout->members[F_generic_ivars_ivptr].offset + 8 * access_member(&lasting, *ivars, F_generic_ivars_numiv);
-	return !lasting.failed;
+	*ret = layout->members[F_generic_ivars_ivptr].offset + 8 * ivars_generic_count(&try, ivars);
+	return !try.failed;
 }
 
 bool object_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot, uint64_t *owned)
@@ -317,8 +316,10 @@ bool object_size(struct object_sizes *sizes, struct access *access, const struct
 	if (ivars_may_be_generic(sizes->layout, flags)) {
 		uint64_t size = 0;
 
-		exact &= generic_ivars_size(sizes, slot, flags, &size) && size <= OWNED_MAX;
-		*owned += size <= OWNED_MAX ? size : 0;
+		if (generic_ivars_size(sizes, access, slot, flags, &size) && size <= OWNED_MAX)
+			*owned += size;
+		else
+			exact = false;
 	}
 	return exact;
 }

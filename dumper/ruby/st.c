@@ -23,15 +23,22 @@ static enum form form_of(struct access *access, uint64_t table)
 	return layout_has(layout, F_st_packed) ? PACKED : PACKED_PAIRS;
 }
 
-static bool visit_entry(struct access *access, uint64_t entry, st_visit *visit, void *context)
+/* How the entries of a table are visited. */
+struct each {
+	st_visit *visit;
+	void *context;
+	bool addresses; /* give the address of each entry as its record */
+};
+
+static bool visit_entry(struct access *access, uint64_t entry, const struct each *each)
 {
 	uint64_t key = access_member(access, entry, F_st_entry_key);
-	uint64_t record = access_member(access, entry, F_st_entry_record);
+	uint64_t record = each->addresses ? entry : access_member(access, entry, F_st_entry_record);
 
-	return !access->failed && visit(context, access, key, record);
+	return !access->failed && each->visit(each->context, access, key, record);
 }
 
-static bool each_in_row(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context)
+static bool each_in_row(struct access *access, uint64_t table, size_t limit, const struct each *each)
 {
 	uint64_t entries = access_member(access, table, F_st_entries);
 	uint64_t at = access_member(access, table, F_st_entries_start);
@@ -41,8 +48,8 @@ static bool each_in_row(struct access *access, uint64_t table, size_t limit, st_
 		uint64_t entry = entries + at * access_sizeof(access, S_st_entry);
 
 		/* st.c, v2_4_0 to v4.0.5 and head: DELETED_ENTRY_P(), RESERVED_HASH_VAL. */
-		if (seen >= limit || (access_member(access, entry, F_st_entry_hash) != UINT64_MAX &&
-				      !visit_entry(access, entry, visit, context)))
+		if (seen >= limit ||
+		    (access_member(access, entry, F_st_entry_hash) != UINT64_MAX && !visit_entry(access, entry, each)))
 			return false;
 	}
 	return !access->failed;
@@ -74,7 +81,7 @@ static bool each_packed(struct access *access, uint64_t table, bool pairs, size_
 	return !access->failed;
 }
 
-static bool each_in_lists(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context)
+static bool each_in_lists(struct access *access, uint64_t table, size_t limit, const struct each *each)
 {
 	uint64_t bins = access_member(access, table, F_st_bins);
 	uint64_t count = access_member(access, table, F_st_num_bins);
@@ -86,7 +93,7 @@ static bool each_in_lists(struct access *access, uint64_t table, size_t limit, s
 		uint64_t entry = access_word(access, bins + i * 8);
 
 		for (; entry != 0 && !access->failed; entry = access_member(access, entry, F_st_entry_next)) {
-			if (seen++ >= limit || !visit_entry(access, entry, visit, context))
+			if (seen++ >= limit || !visit_entry(access, entry, each))
 				return false;
 		}
 	}
@@ -96,18 +103,37 @@ static bool each_in_lists(struct access *access, uint64_t table, size_t limit, s
 	return !access->failed;
 }
 
-bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context)
+static bool each_entry(struct access *access, uint64_t table, size_t limit, const struct each *each)
 {
 	switch (form_of(access, table)) {
 	case ROW:
-		return each_in_row(access, table, limit, visit, context);
+		return each_in_row(access, table, limit, each);
+	case LISTS:
+		return each_in_lists(access, table, limit, each);
 	case PACKED:
-		return each_packed(access, table, false, limit, visit, context);
-	case PACKED_PAIRS:
-		return each_packed(access, table, true, limit, visit, context);
+		return !each->addresses && each_packed(access, table, false, limit, each->visit, each->context);
 	default:
-		return each_in_lists(access, table, limit, visit, context);
+		return !each->addresses && each_packed(access, table, true, limit, each->visit, each->context);
 	}
+}
+
+bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context)
+{
+	return each_entry(access, table, limit, &(struct each){visit, context, false});
+}
+
+bool st_each_address(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context)
+{
+	return each_entry(access, table, limit, &(struct each){visit, context, true});
+}
+
+uint64_t st_record_at(struct access *access, uint64_t entry, uint64_t key)
+{
+	const uint64_t record = access_member(access, entry, F_st_entry_record);
+
+	if (access_member(access, entry, F_st_entry_key) != key)
+		access_fail(access, entry);
+	return access->failed ? 0 : record;
 }
 
 struct wish {

@@ -21,6 +21,15 @@ typedef bool st_visit(void *context, struct access *access, uint64_t key, uint64
 bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 
 /*
+ * Like st_each(), but `record` is the address of the entry. So the record can be read later, by st_record_at(). Returns
+ * false for a table with only a few entries up to Ruby 2.3, which has no such entries.
+ */
+bool st_each_address(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
+
+/* Reads the record of an entry. Sets access->failed if the entry has another key by now. */
+uint64_t st_record_at(struct access *access, uint64_t entry, uint64_t key);
+
+/*
  * Looks up the record of a key. Use this function only for a table in which each key is its own hash (st_numhash() up
  * to 2.1). Returns false if the table has no such key. If the table cannot be read, returns false and sets
  * access->failed.
