@@ -2,7 +2,10 @@
 """What rbdump heap takes: time, the pause with --stop, and memory, as the heap grows; and what Ruby's own dump_all takes.
 
 bench/heap.py [--ruby ID] [--millions N]…: N million objects each (default: 1, 2.5, 10 and 40): eight in ten have an instance
-variable, the others are short Strings, long Strings and Hashes. Three runs of each, by turns; the medians are printed."""
+variable, the others are short Strings, long Strings and Hashes. Three runs of each, by turns; the medians are printed.
+
+bench/heap.py --looks N: N looks at a Rails application that answers requests, in blocks of 50; after each block, the same time
+without looks. Prints how long the requests took in both; a request that fails ends it."""
 
 import argparse
 import json
@@ -12,12 +15,15 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
+from applications import APPLICATIONS  # noqa: E402
 from harness.rubies import find_rubies  # noqa: E402
+from measure import percentile  # noqa: E402
 
 RBDUMP = os.environ.get("RBDUMP", ROOT / "build/rbdump")
 RUNS = 3
@@ -101,11 +107,35 @@ def row(ruby, objects):
     )
 
 
+def looks(count, rate=60):
+    """Requests beside looks, and without any."""
+    times = {"without looks": [], "with looks": []}
+    done, doubts = 0, 0
+    with tempfile.TemporaryDirectory() as folder, APPLICATIONS["rails"](folder, rate) as app:
+        while done < count:
+            began = time.monotonic()
+            for _ in range(min(50, count - done)):
+                doubts += bool(heap(app.pid)[0]["doubts"])
+                done += 1
+            middle = time.monotonic()
+            time.sleep(middle - began)
+            times["with looks"] += app.work(began, middle)
+            times["without looks"] += app.work(middle, time.monotonic())
+    print(f"{done} looks, {doubts} of them with a doubt; no request failed")
+    print("| | requests | median | 90 % | 99 % | longest |")
+    print("|---|---|---|---|---|---|")
+    for name, took in times.items():
+        print(f"| {name} | {len(took)} | " + " | ".join(f"{1000 * percentile(took, p):.1f} ms" for p in (0.5, 0.9, 0.99, 1)) + " |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--ruby", metavar="ID", help="default: the newest")
     parser.add_argument("--millions", type=float, action="append", metavar="N")
+    parser.add_argument("--looks", type=int, metavar="N")
     arguments = parser.parse_args()
+    if arguments.looks:
+        return looks(arguments.looks)
     rubies = [ruby for ruby in find_rubies() if arguments.ruby in (None, ruby.id)]
     if not rubies:
         sys.exit("heap: there is no such Ruby")
@@ -116,6 +146,7 @@ def main():
     print("|---|---|---|---|---|---|---|")
     for millions in arguments.millions or [1, 2.5, 10, 40]:
         print(row(ruby, int(millions * 1e6)), flush=True)
+    return None
 
 
 if __name__ == "__main__":

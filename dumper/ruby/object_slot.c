@@ -36,9 +36,8 @@ bool slot_has_flag(const struct layout *layout, uint64_t flags, enum layout_enum
 
 bool slot_is(const struct layout *layout, uint64_t flags, enum layout_enumerator_id type)
 {
-	return layout->enumerators[type].present &&
-	       (flags & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value) ==
-		   (uint64_t)layout->enumerators[type].value;
+	return layout->enumerators[type].present && (flags & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value) ==
+							(uint64_t)layout->enumerators[type].value;
 }
 
 uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slot, uint64_t flags)
