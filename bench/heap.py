@@ -74,20 +74,25 @@ class Target:
         return None if said == "-" else float(said)
 
 
-def heap(pid, *arguments):
-    """(answer, seconds, MB of memory) of one run."""
+def timed(pid, *arguments):
+    """(output, seconds, MB of memory) of one run."""
     began = time.monotonic()
-    with subprocess.Popen([RBDUMP, "heap", "--json", *arguments, str(pid)], stdout=subprocess.PIPE) as running:
+    with subprocess.Popen([RBDUMP, "heap", *arguments, str(pid)], stdout=subprocess.PIPE) as running:
         out = running.stdout.read()
         _, status, used = os.wait4(running.pid, 0)
         running.returncode = os.waitstatus_to_exitcode(status)
     if running.returncode != 0:
         sys.exit(f"heap: rbdump ended with {running.returncode}")
-    return json.loads(out), time.monotonic() - began, used.ru_maxrss / 1024
+    return out, time.monotonic() - began, used.ru_maxrss / 1024
+
+
+def heap(pid, *arguments):
+    out, seconds, memory = timed(pid, "--json", *arguments)
+    return json.loads(out), seconds, memory
 
 
 def row(ruby, objects):
-    unpaused, stopped, pauses, memory, dumps = [], [], [], [], []
+    unpaused, stopped, pauses, memory, dumps, dominators, more_memory = [], [], [], [], [], [], []
     with Target(ruby, objects) as target:
         for _ in range(RUNS):
             answer, seconds, used = heap(target.process.pid)
@@ -97,13 +102,16 @@ def row(ruby, objects):
             stopped.append(seconds)
             pauses.append(answer["pause_ms"])
             dumps.append(target.dump_all())
+            seconds, used = timed(target.process.pid, "--dominators")[1:]
+            dominators.append(seconds)
+            more_memory.append(used)
     size = sum(pool["slots"] * pool["slot_size"] for pool in answer["pools"])
     owned = sum(one["owned_bytes"] for one in answer["classes"])
     own = "–" if dumps[0] is None else f"{statistics.median(dumps):.2f} s"
     return (
         f"| {answer['objects'] / 1e6:.1f} million | {size / 2**20:.0f} + {owned / 2**20:.0f} MiB | "
         f"{statistics.median(unpaused):.2f} s | {statistics.median(stopped):.2f} s | {statistics.median(pauses):.0f} ms | "
-        f"{statistics.median(memory):.0f} MiB | {own} |"
+        f"{statistics.median(memory):.0f} MiB | {statistics.median(dominators):.1f} s | {statistics.median(more_memory):.0f} MiB | {own} |"
     )
 
 
@@ -142,8 +150,8 @@ def main():
     ruby = max(rubies, key=lambda one: [int(number) for number in one.version.split(".")])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     print(f"Ruby {ruby.version} ({ruby.id}); load {os.getloadavg()[0]:.2f}")
-    print("| objects | slots + owned | rbdump heap | with --stop | stopped for | memory of rbdump | ObjectSpace.dump_all |")
-    print("|---|---|---|---|---|---|---|")
+    print("| objects | slots + owned | rbdump heap | with --stop | stopped for | memory of rbdump | --dominators | its memory | ObjectSpace.dump_all |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for millions in arguments.millions or [1, 2.5, 10, 40]:
         print(row(ruby, int(millions * 1e6)), flush=True)
     return None

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import json
+import os
 import re
 import subprocess
 
@@ -167,3 +168,54 @@ def test_refusals(rbdump, ruby):
     for arguments in (("-f", "x"), ("-o", "x"), ("--why", "x", "--dominators"), ("--why", "x", "--json"), ("-f", "objspace", "--stop")):
         wrong = run(rbdump, "heap", 1, *arguments)
         assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
+
+
+# Ruby's own dump, and then nothing more: the process stops itself.
+DUMP_ALL = """
+require "objspace"
+class Session
+  def initialize(number)
+    @name, @list = "session #{number}", [number]
+  end
+end
+KEPT = Array.new(3_000) { |number| Session.new(number) }
+GC.start
+GC.start
+GC.disable
+file = File.open(ARGV[0], "w")
+ObjectSpace.dump_all(output: file)
+file.flush
+Process.kill(:STOP, $$)
+"""
+
+
+@pytest.mark.any_ruby
+def test_dump_all(ruby, rbdump, tmp_path):
+    """The same lines as Ruby's own, but for what the program changes between both; heapy reads both."""
+    own, mine = tmp_path / "own.json", tmp_path / "mine.json"
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", DUMP_ALL, own]) as program:
+        try:
+            assert os.WIFSTOPPED(os.waitpid(program.pid, os.WUNTRACED)[1])
+            done = run(rbdump, "heap", "-f", "objspace", "-o", mine, program.pid)
+        finally:
+            program.kill()
+    assert done.returncode == 0, done.stderr
+    theirs, ours = written(own.read_text().splitlines()), written(mine.read_text().splitlines())
+    assert set(theirs) <= set(ours) and len(ours) - len(theirs) < 50
+    different = {}
+    for address, one in theirs.items():
+        if one["type"] in ("DATA", "IMEMO"):
+            continue
+        for key in ("type", "class", "superclass", "name", "struct", "length", "ivars", "bytesize", "encoding", "memsize"):
+            if one.get(key) != ours[address].get(key) and (key, one["type"]) != ("memsize", "CLASS"):
+                different[(key, one["type"])] = (one, ours[address])
+        if set(one.get("references", ())) != set(ours[address].get("references", ())):
+            different.setdefault("references", []).append((one, ours[address]))
+    changed = different.pop("references", [])
+    assert different == {} and len(changed) < 12, changed
+    roots = [{json.loads(line)["root"] for line in file.read_text().splitlines() if '"type":"ROOT"' in line} for file in (own, mine)]
+    assert {"vm", "global_list", "global_tbl", "machine_context"} <= roots[0] & roots[1]
+    for file in (own, mine):
+        lines = len(file.read_text().splitlines())
+        read = subprocess.run(["heapy", "read", file], check=True, capture_output=True, text=True, timeout=60).stdout
+        assert re.search(rf"^Count: {lines}$", read, re.M), read

@@ -38,7 +38,8 @@ static void tell_doubts(const struct heap_walk *walk, const struct objspace_dump
 }
 
 /* Writes to a file, or to standard output. */
-static struct error *write_to(const char *path, struct heap_walk *walk, struct objspace_dump *result)
+static struct error *write_to(const char *path, struct heap_walk *walk, struct heap_roots *roots,
+			      struct objspace_dump *result)
 {
 	FILE *stream = stdout;
 	struct error *error = path ? packed_file_open(path, &stream) : NULL;
@@ -47,7 +48,7 @@ static struct error *write_to(const char *path, struct heap_walk *walk, struct o
 	if (error)
 		return error;
 	errno = 0;
-	objspace_dump_write(walk, stream, result);
+	objspace_dump_write(walk, roots, stream, result);
 	written = fflush(stream) == 0 && !ferror(stream);
 	if (path && fclose(stream) != 0)
 		written = false;
@@ -60,22 +61,24 @@ static struct error *write_to(const char *path, struct heap_walk *walk, struct o
 struct error *heap_dump(const struct heap_options *options, struct session *session, enum exit_status *status)
 {
 	const bool runs = !options->target.core;
-	struct objspace_dump result;
+	struct objspace_dump result = {0};
+	struct heap_roots roots = {0};
 	struct ruby ruby = session->ruby;
 	struct heap_walk walk = {0};
 	struct error *error = NULL;
 
 	ruby.memory = session_memory(session);
-	if (!ruby.memory || !heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk)) {
-		memory_destroy(ruby.memory);
-		return error_no_memory();
-	}
-	error = write_to(options->output, &walk, &result);
+	if (ruby.memory && heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk) &&
+	    heap_roots_read(&walk.lasting, session->module, target_read_pages, session->target, 0, &roots))
+		error = write_to(options->output, &walk, &roots, &result);
+	else
+		error = error_no_memory();
 	if (!error && walk.no_memory)
 		error = error_no_memory();
 	if (!error)
 		tell_doubts(&walk, &result, runs);
 	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	heap_roots_clear(&roots);
 	heap_walk_clear(&walk);
 	memory_destroy(ruby.memory);
 	return error;

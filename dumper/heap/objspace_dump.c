@@ -32,6 +32,7 @@ struct writer {
 	const struct layout *layout;
 	const struct heap_object *object;
 	uint64_t klass;
+	uint64_t superclass;
 	size_t references;
 };
 
@@ -246,7 +247,11 @@ static void of_object(struct writer *writer, struct heap_walk *walk)
 {
 	struct object_shape shape;
 
-	yes(writer, "embedded", flag(writer, E_ROBJECT_EMBED));
+	const bool embedded = flag(writer, E_ROBJECT_EMBED);
+
+	yes(writer, "embedded", embedded);
+	if (layout_has(writer->layout, F_object_numiv))
+		number(writer, "ivars", embedded ? OBJECT_EMBEDDED_IVARS : slot(writer, F_object_numiv));
 	if (!ivars_shape(&walk->refs.ivars, writer->object->flags, &shape) || shape.address == 0)
 		return;
 	if (!shape.too_complex)
@@ -300,6 +305,8 @@ static void reference(void *context, const struct object_ref *ref)
 {
 	struct writer *writer = context;
 
+	if (ref->label == REF_SUPER)
+		writer->superclass = ref->target;
 	/* Ruby, too, leaves out the class, which has a key of its own. */
 	if (ref->target == writer->klass)
 		return;
@@ -314,10 +321,15 @@ static void references(struct writer *writer, struct heap_walk *walk)
 	const struct heap_object *object = writer->object;
 
 	writer->references = 0;
+	writer->superclass = 0;
 	if (!heap_walk_refs(walk, object, reference, writer))
 		writer->result->unknown++;
 	if (writer->references > 0)
 		fputc_unlocked(']', writer->stream);
+	if (writer->superclass != 0) {
+		name(writer, "superclass");
+		address(writer, writer->superclass);
+	}
 }
 
 static void collector_flags(struct writer *writer)
@@ -376,11 +388,73 @@ static bool write_object(void *context, struct heap_walk *walk, const struct hea
 	return !ferror(writer->stream);
 }
 
-void objspace_dump_write(struct heap_walk *walk, FILE *stream, struct objspace_dump *ret)
+/* Ruby's names of the kinds of roots: gc.c, MARK_CHECKPOINT in gc_mark_roots, v2_7_0 to v4_0_5 and head. */
+static const char *category(enum heap_root_kind kind)
+{
+	switch (kind) {
+	case ROOT_C_VARIABLE:
+	case ROOT_REGISTERED:
+		return "global_list";
+	case ROOT_GLOBAL_VARIABLE:
+		return "global_tbl";
+	case ROOT_FINALIZER:
+		return "finalizers";
+	case ROOT_NATIVE_STACK:
+		return "machine_context";
+	default:
+		return "vm";
+	}
+}
+
+/* The roots of one category, while they are written. */
+struct roots_writer {
+	struct writer *writer;
+	const struct slots *slots;
+	const char *category;
+	bool any;
+};
+
+static bool is_slot(void *context, uint64_t address)
+{
+	const struct roots_writer *roots = context;
+
+	return slots_number(roots->slots, address) != 0;
+}
+
+static void write_root(void *context, const struct heap_root *root)
+{
+	struct roots_writer *roots = context;
+	FILE *stream = roots->writer->stream;
+
+	if (root->holder != 0 || strcmp(category(root->kind), roots->category) != 0)
+		return;
+	if (roots->any)
+		fputs_unlocked(", ", stream);
+	else
+		fprintf(stream, "{\"type\":\"ROOT\", \"root\":\"%s\", \"references\":[", roots->category);
+	roots->any = true;
+	address(roots->writer, root->target);
+}
+
+static void write_roots(struct writer *writer, const struct heap_walk *walk, struct heap_roots *roots)
+{
+	static const char *const categories[] = {"vm", "finalizers", "machine_context", "global_list", "global_tbl"};
+
+	for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
+		struct roots_writer of = {writer, walk->slots, categories[i], false};
+
+		heap_roots_each(roots, is_slot, write_root, &of);
+		if (of.any)
+			fputs_unlocked("]}\n", writer->stream);
+	}
+}
+
+void objspace_dump_write(struct heap_walk *walk, struct heap_roots *roots, FILE *stream, struct objspace_dump *ret)
 {
 	struct writer writer = {.stream = stream, .result = ret, .layout = walk->ruby->layout};
 
 	*ret = (struct objspace_dump){0};
+	write_roots(&writer, walk, roots);
 	walk->strings = true;
 	heap_walk_each(walk, write_object, &writer);
 }

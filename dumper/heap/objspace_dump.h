@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "heap/heap_walk.h"
+#include "ruby/heap_roots.h"
 
 /* What was written. */
 struct objspace_dump {
@@ -17,8 +18,10 @@ struct objspace_dump {
 };
 
 /*
- * Writes all live objects. The caller checks ferror(), and `late`, `incomplete`, `blind` and `no_memory` of the walk.
+ * Writes the roots and all live objects.
+ *   roots  as read by heap_roots_read()
+ * The caller checks ferror(), and `late`, `incomplete`, `blind` and `no_memory` of the walk.
  */
-void objspace_dump_write(struct heap_walk *walk, FILE *stream, struct objspace_dump *ret);
+void objspace_dump_write(struct heap_walk *walk, struct heap_roots *roots, FILE *stream, struct objspace_dump *ret);
 
 #endif

@@ -103,7 +103,7 @@ static bool find_rows(struct level *level)
 static uint32_t *nodes_of(const struct level *level, const struct row *row)
 {
 	const struct tree_text *how = level->how;
-	uint32_t *ret = malloc(row->objects * sizeof(ret[0]));
+	uint32_t *ret = calloc(row->objects, sizeof(ret[0]));
 	size_t found = 0;
 
 	for (size_t i = 0; ret && i < level->nr_nodes; i++) {

@@ -88,24 +88,26 @@ static void label(void *context, uint32_t parent, uint32_t node, struct text *te
 	}
 }
 
-static struct error *begin(const struct heap_options *options, struct session *session, struct look *ret)
+/* Makes the graph. Returns false if that fails; *error says why. The caller calls end() in either case. */
+static bool begin(const struct heap_options *options, struct session *session, struct look *ret, struct error **error)
 {
 	const bool runs = !options->target.core;
 	const size_t nr_ranks = sizeof(ret->graph.ranks) / sizeof(ret->graph.ranks[0]);
-	struct error *error;
 
 	*ret = (struct look){.options = options, .session = session, .ruby = session->ruby};
+	*error = NULL;
 	ret->ruby.memory = session_memory(session);
-	if (!ret->ruby.memory ||
-	    !heap_walk_begin(&ret->ruby, target_read_pages, session->target, runs, runs, &ret->walk))
-		return error_no_memory();
-	if (!heap_roots_read(&ret->walk.lasting, session->module, target_read_pages, session->target, 0, &ret->roots))
-		return error_no_memory();
-	error = heap_graph_make(&ret->walk, &ret->roots, &ret->graph);
-	if (error)
-		return error;
-	ret->paths = graph_shortest_paths(&ret->graph.graph, ret->graph.ranks + 1, nr_ranks - 1);
-	return ret->paths ? NULL : error_no_memory();
+	if (ret->ruby.memory &&
+	    heap_walk_begin(&ret->ruby, target_read_pages, session->target, runs, runs, &ret->walk) &&
+	    heap_roots_read(&ret->walk.lasting, session->module, target_read_pages, session->target, 0, &ret->roots)) {
+		*error = heap_graph_make(&ret->walk, &ret->roots, &ret->graph);
+		if (*error)
+			return false;
+		ret->paths = graph_shortest_paths(&ret->graph.graph, ret->graph.ranks + 1, nr_ranks - 1);
+	}
+	if (!ret->paths)
+		*error = error_no_memory();
+	return ret->paths != NULL;
 }
 
 static struct error *end(struct look *look, struct error *error, enum exit_status *status)
@@ -158,19 +160,26 @@ static struct error *print_tree(struct look *look, const uint32_t *parents, uint
 	return printed ? NULL : error_no_memory();
 }
 
+static struct error *print_dominators(struct look *look)
+{
+	struct dominators dominators = {0};
+	struct error *error;
+
+	if (!dominators_find(&look->graph.graph, &dominators))
+		return error_no_memory();
+	print_head(look);
+	error = print_tree(look, dominators.immediate, look->graph.sizes, true);
+	dominators_clear(&dominators);
+	return error;
+}
+
 struct error *heap_dominators(const struct heap_options *options, struct session *session, enum exit_status *status)
 {
 	struct look look;
-	struct dominators dominators = {0};
-	struct error *error = begin(options, session, &look);
+	struct error *error;
 
-	if (!error && !dominators_find(&look.graph.graph, &dominators))
-		error = error_no_memory();
-	if (!error) {
-		print_head(&look);
-		error = print_tree(&look, dominators.immediate, look.graph.sizes, true);
-	}
-	dominators_clear(&dominators);
+	if (begin(options, session, &look, &error))
+		error = print_dominators(&look);
 	return end(&look, error, status);
 }
 
@@ -264,9 +273,9 @@ struct error *heap_why(const struct heap_options *options, struct session *sessi
 		       enum exit_status *status)
 {
 	struct look look;
-	struct error *error = begin(options, session, &look);
+	struct error *error;
 
-	if (!error)
+	if (begin(options, session, &look, &error))
 		error = print_why(&look, what);
 	return end(&look, error, status);
 }

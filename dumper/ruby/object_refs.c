@@ -68,8 +68,8 @@ static bool object_ivars(struct refs_walk *walk)
 	embedded = layout->enumerators[E_ROBJECT_HEAP].present ? !slot_has_flag(layout, walk->flags, E_ROBJECT_HEAP)
 							       : slot_has_flag(layout, walk->flags, E_ROBJECT_EMBED);
 	if (layout_has(layout, F_object_numiv))
-		/* include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to v3_1_7: 3. What is not set is Qundef. */
-		shape.fields = embedded ? 3 : slot_member(layout, walk->slot, F_object_numiv);
+		/* What is not set is Qundef. */
+		shape.fields = embedded ? OBJECT_EMBEDDED_IVARS : slot_member(layout, walk->slot, F_object_numiv);
 	else if (shape.address == 0)
 		return false;
 	if (embedded)

@@ -14,6 +14,9 @@
 /* More than there are types: RUBY_T_MASK has five bits (value_type.h, v1_9_3_0 to v4_0_5 and head). */
 #define OBJECT_TYPES 64u
 
+/* include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to v3_1_7. Later, it depends on the slot. */
+#define OBJECT_EMBEDDED_IVARS 3u
+
 struct object_slot {
 	uint64_t address;
 	const uint8_t *bytes;
