@@ -114,7 +114,7 @@ complete -c rbdump -n "__rbdump_verb heap" -l all -d "print all classes"
 complete -c rbdump -n "__rbdump_verb heap" -l diff -d "compare with what --json wrote earlier" -r -F
 complete -c rbdump -n "__rbdump_verb heap" -l dominators -d "print which objects keep how much memory"
 complete -c rbdump -n "__rbdump_verb heap" -l why -d "print what keeps an object or a class alive" -x
-complete -c rbdump -n "__rbdump_verb heap" -s f -l format -d "write all objects for other tools" -x -a objspace
+complete -c rbdump -n "__rbdump_verb heap" -s f -l format -d "write all objects for other tools" -x -a "objspace\t"
 complete -c rbdump -n "__rbdump_verb heap" -s o -l output -d "write the objects to this file" -r -F
 complete -c rbdump -n "__rbdump_verb heap" -l time-limit -d "give up if no layout is found within this many seconds" -x
 complete -c rbdump -n "__rbdump_verb heap" -l offsets -d "use this layout" -r -F

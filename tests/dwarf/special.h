@@ -115,6 +115,7 @@ struct rb_control_frame_struct {
 	MEMBER(struct RString, "RString", len)                                                                         \
 	MEMBER(struct RString, "RString", as.heap.ptr)                                                                 \
 	MEMBER(struct RString, "RString", as.heap.aux.capa)                                                            \
+	MEMBER(struct RString, "RString", as.heap.aux.shared)                                                          \
 	MEMBER(struct RString, "RString", as.embed.ary)                                                                \
 	STRUCT(struct rb_control_frame_struct, "rb_control_frame_struct")                                              \
 	MEMBER(struct rb_control_frame_struct, "rb_control_frame_struct", pc)                                          \
