@@ -15,9 +15,8 @@ FAILED, USAGE = 2, 64
 # On a busy machine, a reading can take longer than the default allows.
 STOPPED = ("--stop", "--max-pause", "4000")
 
-# Types whose sizes only the C code that made them knows; and those that rbdump does not compute yet.
-UNKNOWN = {"T_DATA", "T_IMEMO"}
-UNKNOWN_IF_STRIPPED = {("String", "T_STRING"), ("Array", "T_ARRAY")}
+# Types whose sizes only the C code that made them knows.
+UNKNOWN = {"T_DATA"}
 
 
 @contextlib.contextmanager
@@ -74,8 +73,7 @@ def check_sizes(answer, truth):
     known = {key: size for key, size in sizes.items() if not unknown[key]}
     assert {key: mine[key] for key in known} == known
     assert all(mine[key] <= sizes[key] for key in sizes)
-    # A stripped Ruby does not tell where the instance variables of Strings and Arrays are, nor, since 3.3, the shapes.
-    assert {key for key in sizes if unknown[key]} <= (UNKNOWN_IF_STRIPPED if truth.stripped else set())
+    assert {key for key in sizes if unknown[key]} == set()
     assert len(known) > 20
 
 

@@ -98,10 +98,32 @@ static bool add_ivars(struct access *access, uint64_t shape, uint64_t *ret)
 	return true;
 }
 
+/*
+ * gc.c, rb_obj_memsize_of, v4_0_0 to v4_0_5 and head: not all tables are counted, and the array of superclasses is counted
+ * twice. A class of several boxes has several rb_classext_struct, which are not looked at.
+ */
+static bool boxed_class_size(struct access *access, uint64_t klass, uint64_t flags, uint64_t *ret)
+{
+	const struct layout *layout = access->layout;
+
+	if (!layout_has(layout, F_classext_with_self) || !layout_has(layout, F_class_boxable_table) ||
+	    !layout->enumerators[E_RCLASS_BOXABLE].present)
+		return false;
+	if (has_bit(access, flags, E_RCLASS_BOXABLE) && access_member(access, klass, F_class_boxable_table) != 0)
+		return false;
+	add_id_table(access, of_ext(access, klass, F_classext_m_tbl), ret);
+	add_id_table(access, of_ext(access, klass, F_classext_const_tbl), ret);
+	if (of_ext(access, klass, F_classext_with_self) != 0)
+		*ret += 2 * (of_ext(access, klass, F_classext_superclass_depth) + 1) * 8;
+	return !access->failed;
+}
+
 bool class_size(struct access *access, uint64_t klass, uint64_t flags, uint64_t shape, uint64_t *steps, uint64_t *ret)
 {
 	const struct layout *layout = access->layout;
 
+	if (layout_has(layout, F_classext_box))
+		return boxed_class_size(access, klass, flags, ret);
 	if (!tables_are_known(layout))
 		return false;
 	add_id_table(access, methods(access, klass), ret);
@@ -123,6 +145,12 @@ bool class_size(struct access *access, uint64_t klass, uint64_t flags, uint64_t 
 
 bool class_included_size(struct access *access, uint64_t iclass, uint64_t flags, uint64_t *steps, uint64_t *ret)
 {
+	if (layout_has(access->layout, F_classext_is_origin)) {
+		if (of_ext(access, iclass, F_classext_is_origin) != 0 &&
+		    of_ext(access, iclass, F_classext_shared_m_tbl) == 0)
+			add_id_table(access, of_ext(access, iclass, F_classext_m_tbl), ret);
+		return !access->failed;
+	}
 	if (!tables_are_known(access->layout))
 		return false;
 	if (has_bit(access, flags, E_RICLASS_IS_ORIGIN) && !has_bit(access, flags, E_RICLASS_ORIGIN_SHARED_MTBL))

@@ -1,6 +1,6 @@
 /*
  * The memory that classes and modules own outside their slots: tables of methods, constants and variables. Based on
- * Ruby's sources, 2.4.0 to 3.4.9: gc.c (obj_memsize_of, cc_table_memsize), id_table.c (rb_id_table_memsize),
+ * Ruby's sources, 2.4.0 to 4.0.5 and head: gc.c (obj_memsize_of, cc_table_memsize), id_table.c (rb_id_table_memsize),
  * internal/class.h, shape.h.
  */
 #ifndef RBDUMP_CLASS_SIZE_H

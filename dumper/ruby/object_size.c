@@ -1,6 +1,7 @@
 #include "ruby/object_size.h"
 
 #include "ruby/class_size.h"
+#include "ruby/iseq_size.h"
 #include "ruby/st.h"
 #include "ruby/value.h"
 
@@ -76,8 +77,9 @@ static bool hash_size(const struct object_sizes *sizes, struct access *access, c
 	const uint64_t table = slot_hash_st(sizes->layout, slot, flags);
 
 	if (table == 0) {
-		/* Since 3.3, the table of a small hash is in its slot. */
-		if (layout_has(sizes->layout, F_hash_ar) && slot_member(sizes->layout, slot, F_hash_ar) != 0)
+		/* Since 3.3, the table of a small hash is in its slot. 2.6 counts a table that is not there, too. */
+		if (layout_has(sizes->layout, F_hash_ar) &&
+		    (slot_member(sizes->layout, slot, F_hash_ar) != 0 || !layout_has(sizes->layout, F_ar_table_pairs)))
 			*ret = size_of(sizes, S_ar_table);
 		return true;
 	}
@@ -187,11 +189,35 @@ static bool file_size(const struct object_sizes *sizes, struct access *access, c
 	       !access->failed;
 }
 
-static bool imemo_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
+/* imemo.c, rb_imemo_memsize, v4_0_0 to v4_0_5. In head, all are in the slot. */
+static bool fields_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
+			uint64_t flags, uint64_t *ret)
+{
+	struct object_shape shape;
+
+	if (!layout_has(sizes->layout, F_fields_ptr))
+		return false;
+	if (!slot_has_flag(sizes->layout, flags, E_ROBJECT_HEAP))
+		return true;
+	if (!ivars_shape(&sizes->ivars, flags, &shape) || shape.address == 0)
+		return false;
+	if (shape.too_complex)
+		return layout_has(sizes->layout, F_fields_table) &&
+		       st_size(access, slot_member(sizes->layout, slot, F_fields_table), ret);
+	*ret = 8 * shape.capacity;
+	return layout_has(sizes->layout, F_shape_capacity);
+}
+
+static bool imemo_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
+		       uint64_t flags, uint64_t *ret)
 {
 	const uint64_t type = value_imemo_type(sizes->layout, flags);
 
-	if (is(sizes, type, E_imemo_iseq) || is(sizes, type, E_imemo_ast) || is(sizes, type, E_imemo_fields))
+	if (is(sizes, type, E_imemo_iseq))
+		return iseq_size(access, slot->address, flags, &sizes->steps, ret);
+	if (is(sizes, type, E_imemo_fields))
+		return fields_size(sizes, access, slot, flags, ret);
+	if (is(sizes, type, E_imemo_ast))
 		return false;
 	if (is(sizes, type, E_imemo_ment))
 		*ret = METHOD_ENTRY_BYTES;
@@ -250,7 +276,7 @@ static bool size_by_type(struct object_sizes *sizes, struct access *access, cons
 	case SIZE_OBJECT:
 		return ivars_size(sizes, access, slot, flags, ret);
 	case SIZE_IMEMO:
-		return imemo_size(sizes, slot, flags, ret);
+		return imemo_size(sizes, access, slot, flags, ret);
 	case SIZE_STRUCT:
 		return struct_size(sizes, slot, flags, ret);
 	case SIZE_BIGNUM:

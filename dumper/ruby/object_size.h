@@ -7,7 +7,7 @@
  * Memory that belongs to several objects is counted only for the object that frees it. For example, a String that
  * shares the bytes of another String owns nothing.
  *
- * Based on Ruby's sources, 1.9.3 to 3.4.9: gc.c (obj_memsize_of), up to 2.0 ext/objspace/objspace.c (memsize_of);
+ * Based on Ruby's sources, 1.9.3 to 4.0.5: gc.c (obj_memsize_of), up to 2.0 ext/objspace/objspace.c (memsize_of);
  * string.c (rb_str_memsize), array.c (rb_ary_memsize), st.c (st_memsize), regcomp.c (onig_memsize), io.c
  * (rb_io_memsize), variable.c (rb_generic_ivar_memsize), imemo.c (rb_imemo_memsize).
  */
@@ -73,8 +73,8 @@ static inline bool object_size_may_want(const struct object_sizes *sizes, uint64
  *   access  for the structs outside the slot
  *   owned   receives the number of bytes. If the number is not known exactly, receives what is known of it
  * Returns whether the number is exact. It is not exact for a T_DATA, whose memory is known only to the C code that made it;
- * for code (imemo_iseq) and for classes up to 2.3 and since 4.0, which are not computed; if the layout lacks a member, or
- * if a struct cannot be read or cannot be right.
+ * for code up to 2.6; for classes up to 2.3, and for those of several boxes; if the layout lacks a member, or if a struct
+ * cannot be read or cannot be right.
  */
 bool object_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot, uint64_t *owned);
 

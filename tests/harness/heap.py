@@ -27,12 +27,6 @@ def build(folder):
     return path
 
 
-def sections(elf):
-    """The names of an ELF file's sections."""
-    done = subprocess.run(["readelf", "-SW", elf], check=True, capture_output=True, text=True, timeout=60)
-    return done.stdout.split()
-
-
 class Objects:
     """A program with objects of every type, which has told all of them and does nothing more."""
 
@@ -42,7 +36,6 @@ class Objects:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self.pid = self.process.pid
-        self.stripped = ".symtab" not in sections(ruby.elf)
 
     def __enter__(self):
         try:

@@ -1,0 +1,19 @@
+/*
+ * The memory that code (imemo_iseq) owns outside its slot: instructions, lines, inline caches, and so on. Based on Ruby's
+ * sources, 2.7.0 to 4.0.5 and head: iseq.c (rb_iseq_memsize).
+ */
+#ifndef RBDUMP_ISEQ_SIZE_H
+#define RBDUMP_ISEQ_SIZE_H
+
+#include "ruby/access.h"
+
+/*
+ * Computes how many bytes code owns.
+ *   iseq   the address of the T_IMEMO
+ *   flags  its RBasic.flags
+ *   steps  how many entries of tables may still be looked at; reduced by those that are
+ * Returns false if the number is not known: up to 2.6, or while the code is being compiled.
+ */
+bool iseq_size(struct access *access, uint64_t iseq, uint64_t flags, uint64_t *steps, uint64_t *ret);
+
+#endif
