@@ -11,6 +11,7 @@
 #include "heap/heap_dump.h"
 #include "heap/heap_open.h"
 #include "heap/histogram.h"
+#include "heap/progress.h"
 #include "heap/why.h"
 #include "ruby/collections.h"
 #include "session/snapshot.h"
@@ -98,17 +99,19 @@ static struct error *look_unpaused(struct look_at_heap *look)
 	uint64_t begun;
 
 	look->count.deadline_ns = began + READING_NS;
-	for (int tries = 0; !sized && tries < INCOMPLETE_MAX; tries++) {
+	for (int tries = 0; !sized && tries < INCOMPLETE_MAX && !progress_was_interrupted(); tries++) {
 		heap_count_sizes(&look->count);
 		sized = !look->count.incomplete;
 	}
-	do {
+	while (!progress_was_interrupted()) {
 		look->result->looks++;
 		if (look->count.no_memory || !look_once(look, &begun))
 			return error_no_memory();
 		if (target_is_ending(target))
 			return error_create(EXIT_FAILED, "process %d has ended", target->pid);
-	} while (is_worth_another(look, begun, monotonic_ns() - began));
+		if (!is_worth_another(look, begun, monotonic_ns() - began))
+			break;
+	}
 	look->count.incomplete |= !sized;
 	return NULL;
 }
@@ -143,6 +146,11 @@ static struct error *too_long(const struct look_at_heap *look, const char *how, 
 			    2 * (ms > look->options->max_pause_ms ? ms : look->options->max_pause_ms));
 }
 
+static struct error *interrupted(const struct look_at_heap *look)
+{
+	return error_create(EXIT_FAILED, "^C ended the reading of process %d", look->session->target->pid);
+}
+
 static struct error *look_stopped(struct look_at_heap *look)
 {
 	struct target *target = look->session->target;
@@ -157,11 +165,15 @@ static struct error *look_stopped(struct look_at_heap *look)
 	ms = (double)(monotonic_ns() - began) / 1e6;
 	if (look->count.no_memory)
 		return error_no_memory();
+	if (progress_was_interrupted())
+		return interrupted(look);
 	if (ms > look->options->max_pause_ms)
 		return too_long(look, "would be stopped for about", ms);
 	error = snapshot_held(target, look_at_stopped, look, &pauses);
 	if (error)
 		return error;
+	if (progress_was_interrupted())
+		return interrupted(look);
 	if (look->count.late)
 		return too_long(look, "was stopped for", pauses.us / 1e3);
 	look->result->pause_ms = pauses.us / 1e3;
@@ -190,7 +202,9 @@ static struct error *look_at(struct look_at_heap *look)
 	} else {
 		error = options->stop ? look_stopped(look) : look_unpaused(look);
 	}
+	progress_end();
 	look->result->seconds = (double)(monotonic_ns() - began) / 1e9;
+	doubt(look, HEAP_INTERRUPTED, progress_was_interrupted());
 	if (error)
 		return error;
 	doubt(look, HEAP_TOO_MANY, !look->no_memory && census_group(look->count.census, CENSUS_OTHERS)->objects > 0);

@@ -345,6 +345,11 @@ static void begin_batch(struct heap_copy *copy)
 		copy_batch(copy);
 }
 
+uint64_t heap_copy_total(const struct heap_copy *copy)
+{
+	return copy->pages.count;
+}
+
 size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret)
 {
 	const struct batch *ready = &copy->batches[copy->current];

@@ -49,6 +49,9 @@ bool heap_copy_tells_dead(const struct heap_copy *copy);
  */
 bool heap_copy_begin(struct heap_copy *copy);
 
+/* How many pages the list has that heap_copy_begin() has read. */
+uint64_t heap_copy_total(const struct heap_copy *copy);
+
 /*
  * Copies the next batch of pages. Returns how many pages it has; 0 at the end.
  *   ret  receives the pages. They are valid until the next call of a function of this header

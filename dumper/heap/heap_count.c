@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "heap/kinds.h"
+#include "heap/progress.h"
 #include "memory/overlay.h"
 #include "ruby/value.h"
 
@@ -290,6 +291,7 @@ static void read_pages(struct reading *reading)
 {
 	struct heap_count *count = reading->count;
 	const struct heap_copy_page *pages;
+	uint64_t done = 0;
 	size_t nr;
 
 	if (!heap_copy_begin(count->copy)) {
@@ -298,7 +300,8 @@ static void read_pages(struct reading *reading)
 	}
 	while (!count->no_memory && !count->late && (nr = heap_copy_next(count->copy, &pages)) > 0)
 		for (size_t i = 0; i < nr && !count->no_memory; i++) {
-			count->late |= monotonic_ns() > count->deadline_ns;
+			count->late |= monotonic_ns() > count->deadline_ns ||
+				       !progress_goes_on(done++, heap_copy_total(count->copy));
 			if (count->late)
 				break;
 			read_page(reading, &pages[i]);
@@ -350,15 +353,16 @@ void heap_count_once(struct heap_count *count)
 void heap_count_sizes(struct heap_count *count)
 {
 	begin_anew(count);
-	read_heap(count, &(struct purpose){.sizes = true});
+	read_heap(count, &(struct purpose){.counts = true, .sizes = true});
 }
 
 void heap_count_twice(struct heap_count *count)
 {
 	begin_anew(count);
 	read_heap(count, &(struct purpose){.counts = true, .remembers = true});
-	if (!count->no_memory && !count->late)
-		read_heap(count, &(struct purpose){.counts = true, .compares = true});
+	if (count->no_memory || count->late)
+		return;
+	read_heap(count, &(struct purpose){.counts = true, .compares = true});
 	count->has_ranges = true;
 }
 

@@ -46,7 +46,7 @@ struct heap_count {
 	struct census *census;
 	struct heap_totals totals;
 	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC) */
-	bool late;	      /* the time was over before all pages were read */
+	bool late;	      /* the time was over before all pages were read, or the user has ended it (progress.h) */
 	bool incomplete;      /* a page, or the list of pages, could not be read in time or at all */
 	bool blind;	      /* dead objects could not be told from live ones in some pages */
 	bool no_memory;
@@ -69,7 +69,7 @@ void heap_count_clear(struct heap_count *count);
 void heap_count_once(struct heap_count *count);
 
 /*
- * Reads the heap, and sets only the sizes: the bytes outside the heap. While the target runs, an object can change before
+ * Reads the heap, and sets the counts, and the sizes: the bytes outside the heap. While the target runs, an object can change before
  * its structs outside the heap were read. So its slot is compared once more, and if it has changed, its size is unknown.
  */
 void heap_count_sizes(struct heap_count *count);

@@ -8,6 +8,7 @@
 
 #include "heap/objspace_dump.h"
 #include "heap/packed_file.h"
+#include "heap/progress.h"
 
 /* Standard output has the objects. */
 static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
@@ -33,7 +34,9 @@ static void tell_doubts(const struct heap_walk *walk, const struct objspace_dump
 		     " objects may have more or fewer references than are written; most are T_DATA, whose references "
 		     "only C code knows.",
 		     result->unknown, result->objects);
-	if (walk->incomplete)
+	if (progress_was_interrupted())
+		note("^C ended the reading, so only part of the heap was written.");
+	else if (walk->incomplete)
 		note("Part of the heap could not be read.");
 }
 
@@ -48,7 +51,9 @@ static struct error *write_to(const char *path, struct heap_walk *walk, struct h
 	if (error)
 		return error;
 	errno = 0;
+	progress_begin();
 	objspace_dump_write(walk, roots, stream, result);
+	progress_end();
 	written = fflush(stream) == 0 && !ferror(stream);
 	if (path && fclose(stream) != 0)
 		written = false;

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "heap/progress.h"
 #include "memory/overlay.h"
 #include "ruby/value.h"
 
@@ -171,6 +172,7 @@ void heap_walk_each(struct heap_walk *walk, heap_walk_visit *visit, void *contex
 {
 	const struct heap_copy_page *pages;
 	struct addresses unread = {0};
+	uint64_t done = 0;
 	size_t nr, missing;
 
 	if (!heap_copy_begin(walk->copy)) {
@@ -179,7 +181,8 @@ void heap_walk_each(struct heap_walk *walk, heap_walk_visit *visit, void *contex
 	}
 	while ((nr = heap_copy_next(walk->copy, &pages)) > 0) {
 		for (size_t i = 0; i < nr; i++) {
-			walk->late |= monotonic_ns() > walk->deadline_ns;
+			walk->late |= monotonic_ns() > walk->deadline_ns ||
+				      !progress_goes_on(done++, heap_copy_total(walk->copy));
 			if (walk->late || walk->no_memory)
 				goto end;
 			if (!pages[i].slots || pages[i].at.slot_size < 16)

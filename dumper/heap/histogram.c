@@ -18,6 +18,7 @@ const char *histogram_doubt_name(enum heap_doubt doubt)
 	    [HEAP_TOO_MANY] = "too-many-classes",
 	    [HEAP_PARTIAL] = "too-large",
 	    [HEAP_THREADS_RUNNING] = "threads-running",
+	    [HEAP_INTERRUPTED] = "interrupted",
 	};
 
 	return names[doubt];

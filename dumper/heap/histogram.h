@@ -25,6 +25,7 @@ enum heap_doubt {
 	HEAP_TOO_MANY,	      /* there are more classes than groups, so the classes of some objects are not known */
 	HEAP_PARTIAL,	      /* unpaused: the heap is too large for all of it to be compared */
 	HEAP_THREADS_RUNNING, /* stopped: a thread could not be stopped */
+	HEAP_INTERRUPTED,     /* the user has ended the reading */
 	HEAP_DOUBTS
 };
 

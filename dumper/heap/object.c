@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "heap/heap_open.h"
 #include "heap/heap_walk.h"
+#include "heap/progress.h"
 #include "ruby/collections.h"
 #include "ruby/object_text.h"
 #include "ruby/object_type.h"
@@ -166,7 +167,9 @@ static void print(const struct look *look, struct heap_walk *walk)
 
 static struct error *look_at(struct look *look, struct heap_walk *walk, const struct session *session)
 {
+	progress_begin();
 	heap_walk_each(walk, visit, look);
+	progress_end();
 	if (walk->no_memory || look->in.no_memory || look->out.no_memory)
 		return error_no_memory();
 	if (!look->found)

@@ -31,6 +31,7 @@ static void head(const struct histogram *histogram, FILE *stream)
 	    [HEAP_MARKING] = "Some of the objects can be dead: a garbage collection is still looking for them.",
 	    [HEAP_TOO_MANY] = "There are too many classes: the classes of some objects are not shown.",
 	    [HEAP_PARTIAL] = "The heap is too large for all of it to be compared, so the ranges are not certain.",
+	    [HEAP_INTERRUPTED] = "^C ended the reading, so only part of the heap was read.",
 	    [HEAP_THREADS_RUNNING] = "A thread could not be stopped, so the numbers can contradict each other.",
 	};
 	static const char *const how[] = {
@@ -54,7 +55,7 @@ static void head(const struct histogram *histogram, FILE *stream)
 	for (unsigned int i = 0; i < HEAP_DOUBTS; i++)
 		if (histogram->doubts >> i & 1)
 			fprintf(stream, "%s\n", doubts[i]);
-	if (histogram->incomplete)
+	if (histogram->incomplete && !(histogram->doubts >> HEAP_INTERRUPTED & 1))
 		fputs("Part of the heap could not be read.\n", stream);
 }
 

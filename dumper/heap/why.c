@@ -9,6 +9,7 @@
 #include "heap/dominators.h"
 #include "heap/heap_graph.h"
 #include "heap/numbers.h"
+#include "heap/progress.h"
 #include "heap/tree_text.h"
 #include "ruby/object_text.h"
 
@@ -100,7 +101,9 @@ static bool begin(const struct heap_options *options, struct session *session, s
 	if (ret->ruby.memory &&
 	    heap_walk_begin(&ret->ruby, target_read_pages, session->target, runs, runs, &ret->walk) &&
 	    heap_roots_read(&ret->walk.lasting, session->module, target_read_pages, session->target, 0, &ret->roots)) {
+		progress_begin();
 		*error = heap_graph_make(&ret->walk, &ret->roots, &ret->graph);
+		progress_end();
 		if (*error)
 			return false;
 		ret->paths = graph_shortest_paths(&ret->graph.graph, ret->graph.ranks + 1, nr_ranks - 1);
@@ -131,7 +134,9 @@ static void print_head(const struct look *look)
 	printf("%s %d: %s live objects", look->session->target->operations->name, look->session->target->pid, objects);
 	if (look->walk.runs)
 		fputs("; it ran while its heap was read", stdout);
-	if (look->walk.incomplete)
+	if (progress_was_interrupted())
+		fputs("; ^C ended the reading, so only part of the heap was read", stdout);
+	else if (look->walk.incomplete)
 		fputs("; part of the heap could not be read", stdout);
 	fputs("\n", stdout);
 }

@@ -3,6 +3,7 @@
  * be marked as incomplete.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "heap/heap_count.h"
+#include "heap/progress.h"
 #include "synthetic.h"
 
 /* A slot has room for each synthetic object; a page has so many slots. */
@@ -141,6 +143,33 @@ static void test_once(void **state)
 }
 
 /* What a slot had at one of both readings only is possible; what it had at both is certain. */
+/* ^C ends a reading, and no other one. */
+static void test_interrupt(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < PAGES; i++)
+		put(i, 0, E_RUBY_T_FLOAT, 0x1000);
+	begin();
+	progress_begin();
+	for (uint64_t i = 0; progress_goes_on(i, PAGES); i++) {
+		assert_in_range(i, 0, 3);
+		if (i == 3)
+			raise(SIGINT);
+	}
+	heap_count_once(&scene.count);
+	progress_end();
+	assert_true(progress_was_interrupted());
+	assert_true(scene.count.late);
+	assert_true(scene.count.incomplete);
+	assert_int_equal(scene.count.totals.objects, 0);
+	/* The next reading is another one. */
+	progress_begin();
+	heap_count_once(&scene.count);
+	progress_end();
+	assert_false(scene.count.incomplete);
+	assert_int_equal(scene.count.totals.objects, PAGES);
+}
+
 static void test_twice(void **state)
 {
 	uint64_t low, high;
@@ -301,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(test_once),
+	    TEST(test_interrupt),
 	    TEST(test_twice),
 	    TEST(test_dead),
 	    TEST(test_too_many_groups),

@@ -1,0 +1,25 @@
+/*
+ * How far the reading of a heap is. On a terminal, a line on standard error says so, if the reading takes longer than a
+ * second. ^C ends the reading early: then what has been read until then is printed. A second ^C ends rbdump.
+ *
+ * Only one reading at a time: the state belongs to the process.
+ */
+#ifndef RBDUMP_PROGRESS_H
+#define RBDUMP_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* From this call on, ^C only ends the reading. */
+void progress_begin(void);
+
+/* Tells how many of the heap's pages were read. Returns false after ^C: the reading must end. */
+bool progress_goes_on(uint64_t pages, uint64_t total);
+
+/* Whether ^C has ended the reading. */
+bool progress_was_interrupted(void);
+
+/* Removes the line. From this call on, ^C ends rbdump. */
+void progress_end(void);
+
+#endif
