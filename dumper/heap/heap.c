@@ -196,6 +196,7 @@ static struct error *look_at(struct look_at_heap *look)
 						    !options->target.core, &look->count))
 		return error_no_memory();
 	began = monotonic_ns();
+	progress_begin();
 	if (options->target.core) {
 		look->count.deadline_ns = began + READING_NS;
 		look_at_still(look);
