@@ -76,6 +76,7 @@ def test_right_or_marked(ruby, start, rbdump, churn, mode):
     check_dumps(start(ruby, "churn.rb", churn), rbdump, churn, mode)
 
 
+@pytest.mark.newest_ruby
 @pytest.mark.long
 @pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
 @pytest.mark.parametrize("churn", ["calls", "blocks", "garbage", "exceptions"])
