@@ -107,6 +107,7 @@ def test_with_yjit(ruby, rbdump, tmp_path):
 
 
 @pytest.mark.newest_ruby
+@pytest.mark.long
 def test_naive_modes_show_errors(ruby, rbdump, tmp_path):
     """So that it is seen to measure. They read from another CPU; `unpaused` from that of the thread, if it may."""
     cpus = sorted(os.sched_getaffinity(0))

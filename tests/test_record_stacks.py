@@ -110,7 +110,7 @@ def outer_frames(profile, pid):
     ]
 
 
-@pytest.mark.three_rubies
+@pytest.mark.outer_rubies
 @pytest.mark.long
 @modes
 def test_what_is_dropped_is_not_seen_again(ruby, rbdump, file, mode):
