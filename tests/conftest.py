@@ -52,7 +52,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "any_ruby: it does not depend on the Ruby: it is run on the last of those that it is for")
     config.addinivalue_line("markers", "outer_rubies: it is run on the oldest and the newest of those that it is for, one that has cases of its own also on Debian's")
     config.addinivalue_line("markers", "three_rubies: it is run on the oldest, the newest, and one between them: Debian's, if it is for that")
-    config.addinivalue_line("markers", "newest_ruby: it is run on the newest of those that it is for; one that has cases of its own also on a second build of that; it can be a mark of a parameter's value")
+    config.addinivalue_line("markers", "newest_ruby: it is run on the newest of those that it is for; it can be a mark of a value")
     config.addinivalue_line("markers", "long: it takes three seconds or more, or has many parts; it is not one of --fast")
     config.addinivalue_line("markers", "alone: it measures the machine, and no other test runs meanwhile")
     # A process group whose last link to its session goes gets SIGHUP if one of it is stopped, as tests have targets be. A

@@ -46,7 +46,9 @@ def on_some_rubies(chosen):
     Each target on the newest Ruby, the varied ones also on the oldest and on Debian's: test_dump.py has all of them on each
     Ruby, and what is read from a core differs by where memory comes from, not by the target.
     """
-    return [pytest.param(case, marks=[] if case.script in VARIED else [pytest.mark.newest_ruby], id=str(case)) for case in chosen]
+    return [
+        pytest.param(case, marks=[] if case.script in VARIED else [pytest.mark.newest_ruby], id=str(case)) for case in chosen
+    ]
 
 
 with_debug = pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def places(lines, mode, reasons):
 @pytest.mark.three_rubies
 def test_paused_is_right(ruby, rbdump, tmp_path):
     """
-    10,000 stacks under tight churn: all accepted, each a legal one. Of the mode that reads a paused thread as it is, about one of
-    a thousand is wrong on 2.7 (below): of 10,000, none would be wrong by chance once in 20,000 runs.
+    10,000 stacks under tight churn: all accepted, each a legal one. Of the mode that reads a paused thread as it is, about
+    one of a thousand is wrong on 2.7 (below): of 10,000, none would be wrong by chance once in 20,000 runs.
     """
     with Graph(ruby, "churn", tmp_path) as graph:
         _, modes, lines = experiment(rbdump, graph, "-m", "paused", "-r", 20000, "-n", 10000)
