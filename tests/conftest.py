@@ -52,6 +52,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "any_ruby: it does not depend on the Ruby: it is run on the last of those that it is for")
     config.addinivalue_line("markers", "outer_rubies: it is run on the oldest and the newest of those that it is for, one that has cases of its own also on Debian's")
     config.addinivalue_line("markers", "three_rubies: it is run on the oldest, the newest, and one between them: Debian's, if it is for that")
+    config.addinivalue_line("markers", "newest_ruby: it is run on the newest of those that it is for; it can be a mark of a value")
     config.addinivalue_line("markers", "long: it takes three seconds or more, or has many parts; it is not one of --fast")
     config.addinivalue_line("markers", "alone: it measures the machine, and no other test runs meanwhile")
     # A process group whose last link to its session goes gets SIGHUP if one of it is stopped, as tests have targets be. A
@@ -85,10 +86,14 @@ def between(by_age):
 
 
 def is_of_inner_ruby(item):
-    """Whether a test with cases of its own is for the outer Rubies, or for three, but this one is of another."""
-    if "ruby" in item.fixturenames:
-        return False  # chosen()
+    """Whether a test with cases of its own is for the outer Rubies, for three or for the newest, but this one is of another."""
     by_age = in_order_of_age(RUBIES)
+    if "ruby" in item.fixturenames:
+        # chosen(), but for a mark of another parameter's value.
+        of_values = {mark.name for mark in item.callspec.marks} if hasattr(item, "callspec") else set()
+        return "newest_ruby" in of_values and item.callspec.params["ruby"].series != by_age[-1].series
+    if item.get_closest_marker("newest_ruby"):
+        return any(ruby.series != by_age[-1].series for ruby in rubies_of(item))
     wanted = {ruby.series for ruby in by_age[:1] + by_age[-1:]}
     if item.get_closest_marker("three_rubies"):
         wanted.add(between(by_age).series)
@@ -151,7 +156,7 @@ def chosen(rubies, test, options):
     by_age = in_order_of_age(rubies)
     if test.get_closest_marker("any_ruby"):
         return rubies[-1:]
-    if options.fast:
+    if options.fast or (test.get_closest_marker("newest_ruby") and not options.soak):
         return by_age[-1:]
     if test.get_closest_marker("outer_rubies") and not options.soak:
         return [ruby for ruby in rubies if ruby in (by_age[:1] + by_age[-1:])]

@@ -40,15 +40,18 @@ def places(lines, mode, reasons):
 
 @pytest.mark.three_rubies
 def test_paused_is_right(ruby, rbdump, tmp_path):
-    """20,000 stacks under tight churn: all accepted, each a legal one."""
+    """
+    10,000 stacks under tight churn: all accepted, each a legal one. Of the mode that reads a paused thread as it is, about
+    one of a thousand is wrong on 2.7 (below): of 10,000, none would be wrong by chance once in 20,000 runs.
+    """
     with Graph(ruby, "churn", tmp_path) as graph:
-        _, modes, lines = experiment(rbdump, graph, "-m", "paused", "-r", 20000, "-n", 20000)
+        _, modes, lines = experiment(rbdump, graph, "-m", "paused", "-r", 20000, "-n", 10000)
         assert is_untouched(graph.pid)
     paused = modes["paused"]
     # A thread that does not stop in time says nothing of its stack, and ends its block, of a thousand at most.
     late = paused["rejected"].pop("not-stopped", 0)
-    assert 20000 - 1000 * late <= paused["samples"] + paused["dropped"] <= 20000, summary(paused)
-    assert late + paused["dropped"] <= 20 and paused["accepted"] > 10000, summary(paused)
+    assert 10000 - 1000 * late <= paused["samples"] + paused["dropped"] <= 10000, summary(paused)
+    assert late + paused["dropped"] <= 20 and paused["accepted"] > 5000, summary(paused)
     # Where a collection began before the names of new code were read, nobody vouches for them.
     collected = paused["rejected"].pop("collected", 0)
     assert collected <= 100, summary(paused)
@@ -103,7 +106,8 @@ def test_with_yjit(ruby, rbdump, tmp_path):
         assert mode["soft"].get("pc-outside", 0) > 0, mode["soft"]
 
 
-@pytest.mark.outer_rubies
+@pytest.mark.newest_ruby
+@pytest.mark.long
 def test_naive_modes_show_errors(ruby, rbdump, tmp_path):
     """So that it is seen to measure. They read from another CPU; `unpaused` from that of the thread, if it may."""
     cpus = sorted(os.sched_getaffinity(0))
@@ -135,12 +139,14 @@ def test_naive_modes_show_errors(ruby, rbdump, tmp_path):
 def test_paused_naive_errors_lie_in_windows(windowed, rbdump, tmp_path):
     """
     2.7 publishes a frame before it is filled in; later Rubies do not, and show no error at all. About one of a thousand
-    samples is wrong, and fewer where others want the CPUs: there are enough that it is never none.
+    samples is wrong, and fewer where others want the CPUs: then three times as many are taken, so that it is never none.
     """
-    samples = 20000 if windowed.series >= (3, 0) else 60000
     with Graph(windowed, "churn", tmp_path) as graph:
-        answer, modes, lines = experiment(rbdump, graph, "-m", "paused-naive", "-r", 20000, "-n", samples)
-    wrong = modes["paused-naive"]["impossible"]["count"]
+        for samples in (20000, 60000):
+            answer, modes, lines = experiment(rbdump, graph, "-m", "paused-naive", "-r", 20000, "-n", samples)
+            wrong = modes["paused-naive"]["impossible"]["count"]
+            if wrong >= 10 or windowed.series >= (3, 0):
+                break
     assert answer["windows_known"] is True
     # A thread that does not stop in time is at no place.
     lines = [line for line in lines if line["reason"] != "not-stopped"]
@@ -184,7 +190,7 @@ def test_progress(ruby, rbdump, tmp_path):
     assert 0.2 < modes["paused"]["progress_share"] < 2
 
 
-@pytest.mark.three_rubies
+@pytest.mark.outer_rubies
 @pytest.mark.long
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path, variant):

@@ -263,6 +263,7 @@ def check_busy_ractors(target, rbdump, mode, folder, ruby):
 
 
 @pytest.mark.long
+@pytest.mark.outer_rubies
 @pytest.mark.target("ractors_busy.rb")
 @pytest.mark.parametrize("mode", ["paused", "core"])
 def test_busy_ractors(ruby, start, rbdump, tmp_path, mode):
@@ -276,6 +277,7 @@ MANY_TO_MANY = {"RUBY_MN_THREADS": "1"}
 
 
 @pytest.mark.long
+@pytest.mark.newest_ruby
 @many_to_many
 @pytest.mark.parametrize("script", ["threads.rb", "waits.rb", "fibers_suspended.rb", "ractor.rb"])
 @pytest.mark.parametrize("mode", MODES)

@@ -151,6 +151,7 @@ def test_stripped_with_debuglink(rbdump, debug_ruby, layout, tmp_path):
     assert without_source(generate(rbdump, split_debug(debug_ruby.elf, tmp_path))) == without_source(layout)
 
 
+@pytest.mark.newest_ruby
 def test_debuginfod(rbdump, debug_ruby, layout, tmp_path, monkeypatch):
     """From a server on the loopback interface that has the debug file under its build-id, and nothing else."""
     split_debug(debug_ruby.elf, tmp_path)
@@ -181,17 +182,20 @@ def test_debug_file(rbdump, debug_ruby, layout, tmp_path):
     assert without_source(generate(rbdump, tmp_path / "ruby.debug")) == without_source(layout)
 
 
+@pytest.mark.newest_ruby
 @pytest.mark.long
 def test_compressed(rbdump, debug_ruby, layout, tmp_path):
     tool("objcopy", "--compress-debug-sections=zlib", debug_ruby.elf, tmp_path / "ruby", folder=tmp_path)
     assert without_source(generate(rbdump, tmp_path / "ruby")) == without_source(layout)
 
 
+@pytest.mark.newest_ruby
 def test_dwz(rbdump, debug_ruby, layout, tmp_path):
     tool("dwz", "-o", tmp_path / "ruby", debug_ruby.elf, folder=tmp_path)
     assert without_source(generate(rbdump, tmp_path / "ruby")) == without_source(layout)
 
 
+@pytest.mark.newest_ruby
 @pytest.mark.long
 def test_dwz_common_file(rbdump, debug_ruby, layout, tmp_path):
     """As Debian's packages of debug symbols have it: stripped, debug info by link, part of it in a common file."""
@@ -203,6 +207,7 @@ def test_dwz_common_file(rbdump, debug_ruby, layout, tmp_path):
     assert without_source(generate(rbdump, tmp_path / "ruby")) == without_source(layout)
 
 
+@pytest.mark.newest_ruby
 def test_object_file(rbdump, debug_ruby, layout, tmp_path):
     """All of Ruby's objects as one that can be linked."""
     archive = pathlib.Path(debug_ruby.path).parent.parent / "lib/libruby-static.a"

@@ -163,10 +163,41 @@ def check_as_built(text, source, rbdump):
     assert not re.search(r"[ =]/", text), "a path of the machine that it was made on"
 
 
+def headers_only(source, folder):
+    """A copy of a tree that has nothing but headers, and what is included by them."""
+    for path in [path for end in ("h", "inc", "dmyh") for path in source.path.rglob(f"*.{end}")]:
+        copy = folder / path.relative_to(source.path)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+    return folder
+
+
+def check_from_headers(whole, source, rbdump, folder):
+    """What no header has is named; with the sources that have it, the layout says what it has as the whole tree does."""
+
+    def make(*arguments):
+        return subprocess.run(
+            [sys.executable, FROM_SOURCE, tree, "--build", source.build(), "--rbdump", rbdump, "-o", "-", *arguments],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
+        )  # fmt: skip
+
+    tree = headers_only(source, folder)
+    done = make()
+    assert (done.returncode, done.stdout) == (FAILED, "")
+    assert "is missing" in done.stderr
+    done = make(*[f"--unit={source.path / name}" for name in ("st.c", "iseq.c", "gc.c", "vm_backtrace.c")])
+    assert done.returncode == 0, done.stderr
+    assert set(facts(done.stdout)) <= set(facts(whole))
+    assert header(done.stdout, "version") == header(whole, "version")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.id)
-def test_sources_agree(source, rbdump):
-    """The file that claims a release says what the release's sources say; and so does what was built of them."""
+def test_sources_agree(source, rbdump, tmp_path):
+    """
+    The file that claims a release says what the release's sources say; and so does what was built of them, and what there is
+    without most of them. All in one test: to compile them takes long.
+    """
     text = from_source(rbdump, source)
     version = release_of(text)
     shipped = shipped_for(version)
@@ -177,37 +208,7 @@ def test_sources_agree(source, rbdump):
         note_not_applicable(f"{source.id}: no layout is shipped for {version}")
     if source.configured:
         check_as_built(text, source, rbdump)
-
-
-def headers_only(source, folder):
-    """A copy of a tree that has nothing but headers, and what is included by them."""
-    for path in [path for end in ("h", "inc", "dmyh") for path in source.path.rglob(f"*.{end}")]:
-        copy = folder / path.relative_to(source.path)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(path.read_bytes())
-    return folder
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("source", [source for source in SOURCES if source.configured], ids=lambda source: source.id)
-def test_from_headers(source, rbdump, tmp_path):
-    """What no header has is named; with the sources that have it, the layout says what it has as the whole tree does."""
-
-    def make(*arguments):
-        return subprocess.run(
-            [sys.executable, FROM_SOURCE, tree, "--build", source.build(), "--rbdump", rbdump, "-o", "-", *arguments],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
-        )  # fmt: skip
-
-    tree = headers_only(source, tmp_path)
-    done = make()
-    assert (done.returncode, done.stdout) == (FAILED, "")
-    assert "is missing" in done.stderr
-    done = make(*[f"--unit={source.path / name}" for name in ("st.c", "iseq.c", "gc.c", "vm_backtrace.c")])
-    assert done.returncode == 0, done.stderr
-    whole = from_source(rbdump, source)
-    assert set(facts(done.stdout)) <= set(facts(whole))
-    assert header(done.stdout, "version") == header(whole, "version")
+        check_from_headers(text, source, rbdump, tmp_path)
 
 
 def test_what_is_no_tree(rbdump, tmp_path):

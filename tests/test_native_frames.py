@@ -135,6 +135,7 @@ def test_extension(ruby, rbdump, extension, file):
     check(report(rbdump, file, "--idle"), extension)
 
 
+@pytest.mark.three_rubies
 def test_extension_with_jit(ruby, rbdump, extension, file):
     if not ruby.has_yjit:
         note_not_applicable(f"native frames with YJIT, on {ruby.id}: not built in")

@@ -24,7 +24,7 @@ from harness.recording import SECOND, Recording, Running, collapsed, report, sha
 
 
 @pytest.mark.alone
-@pytest.mark.outer_rubies
+@pytest.mark.newest_ruby
 @rates_and_modes
 def test_shares_of_methods(ruby, rbdump, file, rate, mode):
     """Three loops of 60, 30 and 10 %, by wall and by CPU time."""
@@ -167,7 +167,7 @@ def test_shares_of_states(ruby, rbdump, file, tmp_path, mode):
 
 
 @pytest.mark.alone
-@pytest.mark.outer_rubies
+@pytest.mark.newest_ruby
 @modes
 def test_blocked_while_it_has_the_gvl(ruby, rbdump, file, mode):
     """Ruby says that it runs: that it does not is the kernel's to say, also after it did for hundreds of samples."""

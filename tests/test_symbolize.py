@@ -154,6 +154,7 @@ def test_without_debug_info(stripped_ruby, target, tmp_path):
     assert any(answer["function"] is None for answer in answers)
 
 
+@pytest.mark.three_rubies
 def test_shared_addresses(any_ruby, target, tmp_path):
     """Of several symbols at one address, gdb's choice is taken."""
     image = Image(any_ruby.elf)
