@@ -71,6 +71,8 @@ class BooksController < ActionController::Base
   end
 end
 
+require_relative "leaks" if ENV["LEAKS"]
+
 Books.initialize!
 ActiveRecord::Base.connection.execute("PRAGMA journal_mode = WAL")
 

@@ -138,6 +138,12 @@ static VALUE hold(VALUE self, VALUE object)
 	return object;
 }
 
+static VALUE get_held(VALUE self)
+{
+	(void)self;
+	return held;
+}
+
 void Init_truth(void)
 {
 	VALUE module = rb_define_module("Truth");
@@ -149,5 +155,6 @@ void Init_truth(void)
 		abort();
 	rb_define_module_function(module, "tell", (VALUE(*)())tell, 1);
 	rb_define_module_function(module, "hold", (VALUE(*)())hold, 1);
+	rb_define_module_function(module, "held", (VALUE(*)())get_held, 0);
 	rb_define_module_function(module, "address", (VALUE(*)())address, 1);
 }

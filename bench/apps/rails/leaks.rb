@@ -1,0 +1,50 @@
+# Five leaks, one of each kind, at each request for a book: config.ru requires this file if $LEAKS is set, to the path of an
+# extension with `Truth.hold`, which keeps an object in a C variable.
+require ENV.fetch("LEAKS")
+
+# A cache that a class has, and that nothing is ever dropped from.
+class PageCache
+  Page = Struct.new(:number, :text)
+  @pages = {}
+  def self.store(number)
+    @pages["#{number}-#{@pages.size}"] = Page.new(number, "page #{number}")
+  end
+end
+
+# A list that each thread has for itself.
+class Visit
+  def self.log(path)
+    (Thread.current[:visits] ||= []) << new(path)
+  end
+
+  def initialize(path)
+    @path = path
+  end
+end
+
+# A callback that is registered at each request, and that keeps the variables around it.
+class Ticket
+  CALLBACKS = []
+  def self.open(number)
+    ticket = new
+    CALLBACKS << lambda { |event| [event, number, ticket] }
+  end
+end
+
+# What only a C extension keeps.
+class Handle
+  Truth.hold([nil])
+  def self.open
+    Truth.held << new
+  end
+end
+
+BooksController.before_action(only: :show) do
+  number = params[:id].to_i
+  PageCache.store(number)
+  Visit.log(request.path)
+  Ticket.open(number)
+  Handle.open
+  # The name of an instance variable is never freed.
+  Object.new.instance_variable_set("@name_#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)}", 1)
+end
