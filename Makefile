@@ -205,7 +205,7 @@ NPM_PACKAGES = $(if $(shell command -v npm),nodejs,nodejs npm)
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev
 BENCH_PACKAGES = $(CHECK_PACKAGES) elfutils time
 APPLICATIONS_PACKAGES = $(DEMO_PACKAGES) puma ruby-rails ruby-sqlite3 ruby-sidekiq redis-server rubocop
-GALLERY_PACKAGES = $(DEMO_PACKAGES) rubocop rake puma chromium procps
+GALLERY_PACKAGES = $(DEMO_PACKAGES) rubocop rake puma ruby-rails ruby-sqlite3 chromium procps
 
 .PHONY: packages-build packages-demo packages-lint packages-check packages-fuzz packages-bench packages-gallery \
 	packages-applications
