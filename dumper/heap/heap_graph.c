@@ -144,7 +144,7 @@ static bool add_object(void *context, struct heap_walk *walk, const struct heap_
 		return true;
 	kind.old = false;
 	graph->groups[node] = census_find(graph->census, &kind);
-	object_size(&walk->sizes, object->access, &object->slot, &owned);
+	heap_walk_size(walk, object, &owned);
 	graph->sizes[node] = object->slot.size + owned;
 	graph->objects++;
 	graph_begin_node(&graph->graph, node);

@@ -82,7 +82,7 @@ static bool visit(void *context, struct heap_walk *walk, const struct heap_objec
 		look->dead = object->dead;
 		look->shady = heap_copy_bit(object->page, object->page->shady, object->index);
 		look->pinned = heap_copy_bit(object->page, object->page->pinned, object->index);
-		look->size_known = object_size(&walk->sizes, object->access, &object->slot, &look->owned);
+		look->size_known = heap_walk_size(walk, object, &look->owned);
 		look->refs_known = heap_walk_refs(walk, object, out, look);
 	}
 	return !look->in.no_memory && !look->out.no_memory;
