@@ -6,11 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "heap/dominators.h"
 #include "heap/heap_graph.h"
 #include "heap/numbers.h"
+#include "heap/pause.h"
 #include "heap/tree_text.h"
+#include "ruby/collections.h"
 #include "ruby/object_text.h"
+#include "session/snapshot.h"
 
 /* How many levels, and how many rows of each, are printed at most. */
 #define DEPTH	      12
@@ -18,6 +22,13 @@
 
 /* The longest path that is printed. */
 #define PATH_MAX_NODES 1000
+
+/*
+ * How often the heap of a running process is read until no collection has begun meanwhile, and for how long. A collection
+ * frees slots, which then get other objects: references that were read before lead to these.
+ */
+#define READINGS_MAX 4
+#define READINGS_NS  UINT64_C(2000000000)
 
 /* Everything for one look. */
 struct look {
@@ -27,7 +38,9 @@ struct look {
 	struct heap_walk walk;
 	struct heap_roots roots;
 	struct heap_graph graph;
-	uint32_t *paths; /* for each node, the one before it on a shortest path from node 0 */
+	uint32_t *paths;     /* for each node, the one before it on a shortest path from node 0 */
+	struct error *error; /* of a reading while the process was stopped */
+	bool collected;	     /* a collection has begun while the heap was read, or Ruby does not tell */
 };
 
 /* Finds how an object is referred to. */
@@ -88,23 +101,105 @@ static void label(void *context, uint32_t parent, uint32_t node, struct text *te
 	}
 }
 
-/* Makes the graph. Returns false if that fails; *error says why. The caller calls end() in either case. */
+/* Frees what was read of the heap. */
+static void forget(struct look *look)
+{
+	free(look->paths);
+	look->paths = NULL;
+	heap_graph_clear(&look->graph);
+	heap_roots_clear(&look->roots);
+	heap_walk_clear(&look->walk);
+	memory_destroy(look->ruby.memory);
+	look->ruby.memory = NULL;
+}
+
+/*
+ * Reads the heap, and makes the graph.
+ *   runs         the target runs meanwhile
+ *   deadline_ns  no page is read after this time; 0: no limit
+ */
+static struct error *read_heap(struct look *look, bool runs, uint64_t deadline_ns)
+{
+	const struct session *session = look->session;
+	const bool live = !look->options->target.core;
+	struct collections before, after;
+	struct error *error;
+
+	look->ruby.memory = session_memory(session);
+	if (!look->ruby.memory || !collections_now(&look->ruby, target_read_pages, session->target, &before) ||
+	    !heap_walk_begin(&look->ruby, target_read_pages, session->target, runs, live, &look->walk) ||
+	    !heap_roots_read(&look->walk.lasting, session->module, target_read_pages, session->target, deadline_ns,
+			     &look->roots))
+		return error_no_memory();
+	if (deadline_ns != 0)
+		look->walk.deadline_ns = deadline_ns;
+	error = heap_graph_make(&look->walk, &look->roots, &look->graph);
+	if (error)
+		return error;
+	if (!collections_now(&look->ruby, target_read_pages, session->target, &after))
+		return error_no_memory();
+	look->collected = runs && !collections_same_objects(&before, &after);
+	return NULL;
+}
+
+/* Reads the heap of a process that runs, if possible between two collections. */
+static struct error *read_running(struct look *look)
+{
+	const uint64_t began = monotonic_ns();
+	struct error *error;
+	int readings = 0;
+
+	do {
+		forget(look);
+		error = read_heap(look, true, 0);
+	} while (!error && look->collected && ++readings < READINGS_MAX && monotonic_ns() - began < READINGS_NS);
+	if (!error && target_is_ending(look->session->target))
+		error = error_create(EXIT_FAILED, "process %d has ended", look->session->target->pid);
+	return error;
+}
+
+static void read_held(void *context)
+{
+	struct look *look = context;
+
+	look->error = read_heap(look, false, monotonic_ns() + (uint64_t)(look->options->max_pause_ms * 1e6));
+}
+
+/* Stops the process while its heap is read. */
+static struct error *read_stopped(struct look *look)
+{
+	const uint64_t began = monotonic_ns();
+	struct pauses pauses = {0};
+	/* How long it will take: the same while the process runs. */
+	struct error *error = read_heap(look, true, 0);
+	const double ms = (double)(monotonic_ns() - began) / 1e6;
+
+	if (error)
+		return error;
+	if (ms > look->options->max_pause_ms)
+		return pause_too_long(look->options, look->session, "would be stopped for about", ms);
+	forget(look);
+	error = snapshot_held(look->session->target, read_held, look, &pauses);
+	if (!error)
+		error = look->error;
+	if (!error && look->walk.late)
+		error = pause_too_long(look->options, look->session, "was stopped for", pauses.us / 1e3);
+	return error;
+}
+
+/* Makes the graph and the paths. Returns false if that fails; *error says why. The caller calls end() in either case. */
 static bool begin(const struct heap_options *options, struct session *session, struct look *ret, struct error **error)
 {
-	const bool runs = !options->target.core;
 	const size_t nr_ranks = sizeof(ret->graph.ranks) / sizeof(ret->graph.ranks[0]);
 
 	*ret = (struct look){.options = options, .session = session, .ruby = session->ruby};
-	*error = NULL;
-	ret->ruby.memory = session_memory(session);
-	if (ret->ruby.memory &&
-	    heap_walk_begin(&ret->ruby, target_read_pages, session->target, runs, runs, &ret->walk) &&
-	    heap_roots_read(&ret->walk.lasting, session->module, target_read_pages, session->target, 0, &ret->roots)) {
-		*error = heap_graph_make(&ret->walk, &ret->roots, &ret->graph);
-		if (*error)
-			return false;
-		ret->paths = graph_shortest_paths(&ret->graph.graph, ret->graph.ranks + 1, nr_ranks - 1);
-	}
+	ret->ruby.memory = NULL;
+	*error = options->target.core ? read_heap(ret, false, 0)
+		 : options->stop      ? read_stopped(ret)
+				      : read_running(ret);
+	if (*error)
+		return false;
+	ret->paths = graph_shortest_paths(&ret->graph.graph, ret->graph.ranks + 1, nr_ranks - 1);
 	if (!ret->paths)
 		*error = error_no_memory();
 	return ret->paths != NULL;
@@ -115,11 +210,7 @@ static struct error *end(struct look *look, struct error *error, enum exit_statu
 	if (!error && (fflush(stdout) != 0 || ferror(stdout)))
 		error = error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
 	*status = look->walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
-	free(look->paths);
-	heap_graph_clear(&look->graph);
-	heap_roots_clear(&look->roots);
-	heap_walk_clear(&look->walk);
-	memory_destroy(look->ruby.memory);
+	forget(look);
 	return error;
 }
 
@@ -128,12 +219,19 @@ static void print_head(const struct look *look)
 	char objects[NUMBER];
 
 	number_text(look->graph.objects, objects);
-	printf("%s %d: %s live objects", look->session->target->operations->name, look->session->target->pid, objects);
-	if (look->walk.runs)
-		fputs("; it ran while its heap was read", stdout);
+	printf("%s %d: %s live objects\n", look->session->target->operations->name, look->session->target->pid,
+	       objects);
+	if (look->collected)
+		puts("The garbage collector ran while the heap was read: some rows can be wrong.");
+	else if (look->walk.runs)
+		puts("The process ran while its heap was read: rows of objects that live briefly can be wrong.");
+	if (look->walk.blind)
+		puts("Some of the objects can be dead: the garbage collector was running, or this Ruby does not tell "
+		     "which are.");
 	if (look->walk.incomplete)
-		fputs("; part of the heap could not be read", stdout);
-	fputs("\n", stdout);
+		puts("Part of the heap could not be read.");
+	if (!look->graph.roots_known)
+		puts("Some roots could not be read.");
 }
 
 static struct error *print_tree(struct look *look, const uint32_t *parents, uint64_t *weights, bool bytes)

@@ -110,10 +110,12 @@ int heap_command(int argc, char **argv)
 	if (options.objspace + (options.why != NULL) + options.dominators > 1)
 		return command_line_wrong(&line, "", "give only one of --format, --why and --dominators");
 	if ((options.objspace || options.why || options.dominators) &&
-	    (top || options.rows == 0 || options.json || options.diff || options.stop))
+	    (top || options.rows == 0 || options.json || options.diff))
 		return command_line_wrong(&line, "",
 					  "--format, --why and --dominators can be used only without --top, --all, "
-					  "--json, --diff and --stop");
+					  "--json and --diff");
+	if (options.objspace && options.stop)
+		return command_line_wrong(&line, "", "--stop cannot be used with --format");
 	if (options.output && !options.objspace)
 		return command_line_wrong(&line, "", "--output can be used only with --format");
 	if (max_pause && !options.stop)
