@@ -134,7 +134,7 @@ static void print_name(const struct level *level, const struct row *row, struct 
 		if (text->length > 0)
 			text_format(text, " → ");
 	}
-	heap_graph_add_text(how->walk, row->node, text);
+	heap_graph_add_text(how->graph, how->walk, row->node, text);
 }
 
 static void print_row(const struct level *level, const struct row *row)

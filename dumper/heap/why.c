@@ -97,7 +97,7 @@ static void label(void *context, uint32_t parent, uint32_t node, struct text *te
 		add_ref(look, look->paths[node], node, text);
 		if (text->length > 0)
 			text_format(text, " of ");
-		heap_graph_add_text(&look->walk, look->paths[node], text);
+		heap_graph_add_text(&look->graph, &look->walk, look->paths[node], text);
 	}
 }
 
@@ -287,6 +287,7 @@ static struct error *print_path(struct look *look, uint32_t node)
 	uint32_t path[PATH_MAX_NODES];
 	size_t length = 0;
 
+	print_head(look);
 	if (look->paths[node] == GRAPH_NONE) {
 		puts("No path from a known root leads to the object. It may be garbage.");
 		return NULL;
@@ -299,7 +300,7 @@ static struct error *print_path(struct look *look, uint32_t node)
 		label(look, look->paths[path[length]], path[length], &text);
 		if (text.length > 0)
 			text_format(&text, " → ");
-		heap_graph_add_text(&look->walk, path[length], &text);
+		heap_graph_add_text(&look->graph, &look->walk, path[length], &text);
 		fputs("  ", stdout);
 		text_print(text.data ? text.data : "?", stdout);
 		putchar('\n');
@@ -334,15 +335,23 @@ static struct error *print_class(struct look *look, const char *name)
 {
 	const uint64_t found = weigh_class(look, name);
 	uint64_t reached = 0;
-	char all[NUMBER], some[NUMBER];
+	char all[NUMBER], others[NUMBER];
 
 	for (uint32_t i = 1; i < look->graph.graph.nodes; i++)
 		reached += look->paths[i] != GRAPH_NONE ? look->graph.sizes[i] : 0;
 	if (found == 0)
 		return error_create(EXIT_FAILED, "there is no live object of the class %s", name);
+	print_head(look);
 	number_text(found, all);
-	number_text(reached, some);
-	printf("%s objects of %s; paths lead from the known roots to %s of them\n\n", all, name, some);
+	number_text(found - reached, others);
+	printf("%s %s of %s; paths lead from the known roots to ", all, found == 1 ? "object" : "objects", name);
+	if (reached == found)
+		puts(found == 1 ? "it" : "all of them");
+	else
+		printf("all but %s, which may be garbage\n", others);
+	if (reached == 0)
+		return NULL;
+	putchar('\n');
 	return print_tree(look, look->paths, look->graph.sizes, false);
 }
 
@@ -355,7 +364,6 @@ static struct error *print_why(struct look *look, const char *what)
 
 	errno = 0;
 	address = strtoull(what, &end, 16);
-	print_head(look);
 	if (strncmp(what, "0x", 2) != 0) {
 		error = print_class(look, what);
 	} else {
