@@ -48,7 +48,8 @@ const struct heap_root *heap_graph_root(const struct heap_graph *graph, const st
  * Appends a description of the object that is a node: see object_add_text(). If another object is there by now, appends the
  * class that the node had, and that the object is gone.
  */
-void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node, struct text *text);
+void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node,
+			 struct text *text);
 
 /*
  * Reads the references of an object once more. The target may have changed it meanwhile.

@@ -222,9 +222,9 @@ static void print_head(const struct look *look)
 	printf("%s %d: %s live objects\n", look->session->target->operations->name, look->session->target->pid,
 	       objects);
 	if (look->collected)
-		puts("The garbage collector ran while the heap was read: some rows can be wrong.");
+		puts("The garbage collector ran while the heap was read: some rows can be wrong. --stop avoids this.");
 	else if (look->walk.runs)
-		puts("The process ran while its heap was read: rows of objects that live briefly can be wrong.");
+		puts("The process ran while its heap was read: rows of short-lived objects can be wrong.");
 	if (look->walk.blind)
 		puts("Some of the objects can be dead: the garbage collector was running, or this Ruby does not tell "
 		     "which are.");
@@ -253,6 +253,12 @@ static struct error *print_tree(struct look *look, const uint32_t *parents, uint
 	if (!tree_make(parents, look->graph.graph.nodes, weights, &tree))
 		return error_no_memory();
 	how.total = weights[0];
+	if (bytes) {
+		char total[NUMBER];
+
+		number_bytes(how.total, total);
+		printf("%s can be reached from the known roots\n\n", total);
+	}
 	printed = tree_text_print(&how, stdout);
 	tree_clear(&tree);
 	return printed ? NULL : error_no_memory();
@@ -288,6 +294,7 @@ static struct error *print_path(struct look *look, uint32_t node)
 	size_t length = 0;
 
 	print_head(look);
+	putchar('\n');
 	if (look->paths[node] == GRAPH_NONE) {
 		puts("No path from a known root leads to the object. It may be garbage.");
 		return NULL;
