@@ -243,6 +243,7 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 	look->roots_known = heap_roots_each(&look->roots, is_object, add_root, look);
 	if (look->no_memory)
 		return error_no_memory();
+	heap_open_print_nearest(session, "", stdout);
 	print(look, walk);
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));

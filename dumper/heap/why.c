@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "heap/dominators.h"
 #include "heap/heap_graph.h"
+#include "heap/heap_open.h"
 #include "heap/numbers.h"
 #include "heap/pause.h"
 #include "heap/tree_text.h"
@@ -221,6 +222,7 @@ static void print_head(const struct look *look)
 	number_text(look->graph.objects, objects);
 	printf("%s %d: %s live objects\n", look->session->target->operations->name, look->session->target->pid,
 	       objects);
+	heap_open_print_nearest(look->session, "", stdout);
 	if (look->collected)
 		puts("The garbage collector ran while the heap was read: some rows can be wrong. --stop avoids this.");
 	else if (look->walk.runs)
