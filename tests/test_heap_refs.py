@@ -117,7 +117,7 @@ def test_leaks(ruby, rbdump, extension, tmp_path):
     for name, path in LEAKS.items():
         assert why[name].returncode == 0, why[name].stderr
         assert rows[name] == 2_000 and name in first
-        assert f"2,000 objects of {name}; paths lead from the known roots to 2,000 of them" in why[name].stdout
+        assert f"2,000 objects of {name}; paths lead from the known roots to all of them" in why[name].stdout
         tree = [line for line in why[name].stdout.splitlines() if re.match(r" +2,000 100\.0% ", line)]
         at = 0
         for part in path:
@@ -137,6 +137,39 @@ def test_leaks(ruby, rbdump, extension, tmp_path):
         assert re.search(r"(Hash|Array) \(200[01] entries\) 0x[0-9a-f]+$", lines[at - 1])
 
 
+def steps_of(path):
+    """The lines of a path."""
+    return [line for line in path.stdout.splitlines() if line.startswith("  ")]
+
+
+# What a person sees of keys and of the variables of a block.
+KEYS = """
+class Kept
+end
+captured = Kept.new
+BLOCK = -> { captured }
+KEYS = { true => Kept.new, nil => Kept.new, 1.5 => Kept.new, -2.0 => Kept.new, 3 => Kept.new, name: Kept.new }
+$stdout.sync = true
+puts "ready"
+sleep
+"""
+
+
+@pytest.mark.three_rubies
+def test_names(ruby, rbdump):
+    """What a reference is called."""
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", KEYS], stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            why = run(rbdump, "heap", "--why", "Kept", program.pid)
+        finally:
+            program.kill()
+    assert why.returncode == 0, why.stderr
+    for key in ("true", "nil", "1.5", "-2.0", "3", ":name"):
+        assert f" [{key}] → Kept 0x" in why.stdout, why.stdout
+    assert " local variable captured → Kept 0x" in why.stdout, why.stdout
+
+
 @pytest.mark.three_rubies
 def test_path(ruby, rbdump, extension, tmp_path):
     """The path to one object, and the object itself, which has the path's last step as the only one that refers to it."""
@@ -146,17 +179,22 @@ def test_path(ruby, rbdump, extension, tmp_path):
         address = next(address for address, one in objects.items() if int(one.get("class", "0"), 16) == klass)
         path = run(rbdump, "heap", "--why", hex(address), program.pid)
         one = run(rbdump, "object", program.pid, hex(address))
+        array = run(rbdump, "object", program.pid, steps_of(path)[0].split()[-1])
+        stopped = run(rbdump, "heap", "--why", "InThread", "--stop", "--max-pause", 4000, program.pid)
         no_object = run(rbdump, "object", program.pid, hex(address + 8))
         no_class = run(rbdump, "heap", "--why", "InNothing", program.pid)
-    steps = path.stdout.splitlines()[1:]
+    steps = steps_of(path)
     assert path.returncode == 0 and len(steps) == 2, path.stdout
     assert re.fullmatch(r"  fiber-local variable pending of thread 2 → Array \(2000 entries\) (0x[0-9a-f]+)", steps[0])
     assert re.fullmatch(rf"  \[\d+\] → InThread {address:#x}", steps[1])
     holder = steps[0].split()[-1]
     assert one.stdout.startswith(f"InThread {address:#x}\n  T_OBJECT in a slot of ")
-    assert re.search(rf"\nRefers to 1:\n  class → class InThread {klass:#x}\n", one.stdout)
-    assert re.search(rf"\nReferred to by 1 objects:\n  Array \(2000 entries\) {holder}, \[\d+\]\n$", one.stdout)
+    assert re.search(rf"\nRefers to 1 object:\n  class → class InThread {klass:#x}\n", one.stdout)
+    assert re.search(rf"\nReferred to by 1 object:\n  Array \(2000 entries\) {holder}, \[\d+\]\n\nReferred to by \d+ roots?", one.stdout)
+    assert "\n  fiber-local variable pending of thread 2\n" in array.stdout.partition("\nReferred to by 1 root")[2], array.stdout
+    assert "2,000 objects of InThread" in stopped.stdout and " ran while " not in stopped.stdout, stopped.stderr
     for failed in (no_object, no_class):
+        assert (failed.returncode, failed.stdout) == (FAILED, "")
         assert (failed.returncode, failed.stderr.count("there is no ")) == (FAILED, 1)
 
 

@@ -106,6 +106,9 @@ def test_own_layout_taken_away(ruby, stripped, alone, script):
         assert answer["layout"]["source"] == "nearest"
         assert ruby.version not in answer["layout"]["releases"].split(" ")
         check(answer, target, ruby)
+        heap = run(program, "heap", "--why", "Object", target.pid, "--nearest")
+        note = f"The layout was not made for this release, but for {answer['layout']['releases']}: "
+        assert (heap.returncode == 0) == (note in heap.stdout), heap.stdout + heap.stderr
     assert is_untouched(target.pid)
     assert target.release() == 0
 

@@ -11,6 +11,7 @@
 #include "heap/heap_dump.h"
 #include "heap/heap_open.h"
 #include "heap/histogram.h"
+#include "heap/pause.h"
 #include "heap/progress.h"
 #include "heap/why.h"
 #include "ruby/collections.h"
@@ -137,20 +138,6 @@ static void look_at_stopped(void *context)
 	look_at_still(look);
 }
 
-static struct error *too_long(const struct look_at_heap *look, const char *how, double ms)
-{
-	return error_create(EXIT_FAILED,
-			    "process %d %s %.0f ms, which is more than %.0f ms; give --max-pause %.0f, or do not give "
-			    "--stop",
-			    look->session->target->pid, how, ms, look->options->max_pause_ms,
-			    2 * (ms > look->options->max_pause_ms ? ms : look->options->max_pause_ms));
-}
-
-static struct error *interrupted(const struct look_at_heap *look)
-{
-	return error_create(EXIT_FAILED, "^C ended the reading of process %d", look->session->target->pid);
-}
-
 static struct error *look_stopped(struct look_at_heap *look)
 {
 	struct target *target = look->session->target;
@@ -166,16 +153,16 @@ static struct error *look_stopped(struct look_at_heap *look)
 	if (look->count.no_memory)
 		return error_no_memory();
 	if (progress_was_interrupted())
-		return interrupted(look);
+		return pause_interrupted(look->session);
 	if (ms > look->options->max_pause_ms)
-		return too_long(look, "would be stopped for about", ms);
+		return pause_too_long(look->options, look->session, "would be stopped for about", ms);
 	error = snapshot_held(target, look_at_stopped, look, &pauses);
 	if (error)
 		return error;
 	if (progress_was_interrupted())
-		return interrupted(look);
+		return pause_interrupted(look->session);
 	if (look->count.late)
-		return too_long(look, "was stopped for", pauses.us / 1e3);
+		return pause_too_long(look->options, look->session, "was stopped for", pauses.us / 1e3);
 	look->result->pause_ms = pauses.us / 1e3;
 	for (size_t i = 0; i < target->nr_threads; i++)
 		doubt(look, HEAP_THREADS_RUNNING, !target->threads[i].stopped);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "heap/heap_open.h"
 #include "heap/objspace_dump.h"
 #include "heap/packed_file.h"
 #include "heap/progress.h"
@@ -22,8 +23,10 @@ static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
 	va_end(arguments);
 }
 
-static void tell_doubts(const struct heap_walk *walk, const struct objspace_dump *result, bool runs)
+static void tell_doubts(const struct session *session, const struct heap_walk *walk, const struct objspace_dump *result,
+			bool runs)
 {
+	heap_open_print_nearest(session, "rbdump: ", stderr);
 	if (runs)
 		note("The process ran while its heap was read, so the objects are of different moments.");
 	if (walk->blind)
@@ -81,7 +84,7 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 	if (!error && walk.no_memory)
 		error = error_no_memory();
 	if (!error)
-		tell_doubts(&walk, &result, runs);
+		tell_doubts(session, &walk, &result, runs);
 	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	heap_roots_clear(&roots);
 	heap_walk_clear(&walk);

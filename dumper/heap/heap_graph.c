@@ -1,6 +1,7 @@
 #include "heap/heap_graph.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,7 +145,7 @@ static bool add_object(void *context, struct heap_walk *walk, const struct heap_
 		return true;
 	kind.old = false;
 	graph->groups[node] = census_find(graph->census, &kind);
-	object_size(&walk->sizes, object->access, &object->slot, &owned);
+	heap_walk_size(walk, object, &owned);
 	graph->sizes[node] = object->slot.size + owned;
 	graph->objects++;
 	graph_begin_node(&graph->graph, node);
@@ -204,12 +205,32 @@ const struct heap_root *heap_graph_root(const struct heap_graph *graph, const st
 	return i < graph->nr_roots && graph->roots[i].target == address ? &graph->roots[i] : NULL;
 }
 
-void heap_graph_add_text(const struct heap_walk *walk, uint32_t node, struct text *text)
+/* Whether an object of the same kind is still in the slot of a node. */
+static bool is_there(const struct heap_graph *graph, struct access *access, uint32_t node, uint64_t address)
 {
-	struct access access = ruby_access(&walk->lasting);
-	uint64_t size;
+	const struct census_kind *kind = &census_group(graph->census, graph->groups[node])->kind;
+	const struct kinds kinds = kinds_read(access->layout);
+	uint8_t bytes[16]; /* struct RBasic */
+	struct census_kind now;
 
-	object_add_text(&walk->lasting, &access, slots_address(walk->slots, node, &size), text);
+	return kinds.flags_at + 8 <= sizeof(bytes) && kinds.klass_at + 8 <= sizeof(bytes) &&
+	       access_bytes(access, address, bytes, sizeof(bytes)) && kinds_of(&kinds, bytes, &now) &&
+	       now.type == kind->type && now.imemo == kind->imemo && now.klass == kind->klass;
+}
+
+void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node, struct text *text)
+{
+	const uint16_t group = graph->groups[node];
+	struct access access = ruby_access(&walk->lasting), try = access;
+	uint64_t size;
+	const uint64_t address = slots_address(walk->slots, node, &size);
+
+	if (group <= CENSUS_OTHERS || is_there(graph, &try, node, address)) {
+		object_add_text(&walk->lasting, &access, address, text);
+		return;
+	}
+	kinds_add_name(&walk->lasting, &census_group(graph->census, group)->kind, group, text);
+	text_format(text, " 0x%" PRIx64 " (gone by now)", address);
 }
 
 void heap_graph_read_refs(struct heap_walk *walk, uint32_t node, object_ref_visit *visit, void *context)

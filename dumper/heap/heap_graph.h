@@ -44,8 +44,12 @@ void heap_graph_clear(struct heap_graph *graph);
 /* The most certain root of a node; NULL if it has none. */
 const struct heap_root *heap_graph_root(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node);
 
-/* Appends a description of the object that is a node: see object_add_text(). */
-void heap_graph_add_text(const struct heap_walk *walk, uint32_t node, struct text *text);
+/*
+ * Appends a description of the object that is a node: see object_add_text(). If another object is there by now, appends the
+ * class that the node had, and that the object is gone.
+ */
+void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node,
+			 struct text *text);
 
 /*
  * Reads the references of an object once more. The target may have changed it meanwhile.

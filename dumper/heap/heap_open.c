@@ -1,5 +1,6 @@
 #include "heap/heap_open.h"
 
+#include "base/text.h"
 #include "ruby/heap_pages.h"
 #include "ruby/ivars_search.h"
 #include "session/open.h"
@@ -67,4 +68,15 @@ struct error *heap_open(const struct heap_target *from, struct session **ret)
 		*ret = NULL;
 	}
 	return error;
+}
+
+void heap_open_print_nearest(const struct session *session, const char *prefix, FILE *stream)
+{
+	const char *releases = session_nearest(session);
+
+	if (!releases)
+		return;
+	fprintf(stream, "%sThe layout was not made for this release, but for ", prefix);
+	text_print(releases, stream);
+	fputs(": the output can be wrong.\n", stream);
 }

@@ -4,6 +4,8 @@
 #ifndef RBDUMP_HEAP_OPEN_H
 #define RBDUMP_HEAP_OPEN_H
 
+#include <stdio.h>
+
 #include "heap/options.h"
 #include "session/session.h"
 
@@ -12,5 +14,11 @@
  * be read: the layout lacks what is needed, or the garbage collector is another one than Ruby's own.
  */
 struct error *heap_open(const struct heap_target *from, struct session **ret);
+
+/*
+ * Prints that the layout is for another release, if it is.
+ *   prefix  printed before
+ */
+void heap_open_print_nearest(const struct session *session, const char *prefix, FILE *stream);
 
 #endif

@@ -1,6 +1,7 @@
 #include "heap/heap_walk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -147,12 +148,14 @@ static bool visit_page(struct heap_walk *walk, const struct heap_copy_page *page
 	struct memory_piece piece;
 	struct memory *outside = copy_outside(walk, page, &piece);
 	struct access access;
+	const uint8_t *again;
 	bool goes_on = true;
 
 	if (!outside) {
 		walk->no_memory = true;
 		return false;
 	}
+	again = walk->runs ? heap_copy_again(walk->copy, page) : page->slots;
 	access = access_begin(outside, layout);
 	walk->sizes.steps = OBJECT_SIZE_STEPS;
 	for (uint64_t i = 0; i < page->at.slots && goes_on; i++) {
@@ -160,6 +163,8 @@ static bool visit_page(struct heap_walk *walk, const struct heap_copy_page *page
 
 		object.flags = slot_flags(layout, &object.slot);
 		object.type = object.flags & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value;
+		object.changed =
+		    !again || memcmp(object.slot.bytes, again + i * object.slot.size, object.slot.size) != 0;
 		object.dead = !page->swept && !heap_copy_bit(page, page->marked, i);
 		if (object.type != 0)
 			goes_on = visit(context, walk, &object);
@@ -221,4 +226,10 @@ bool heap_walk_refs(struct heap_walk *walk, const struct heap_object *object, ob
 	struct filter filter = {walk->slots, visit, context};
 
 	return object_refs_each(&walk->refs, object->access, &object->slot, give_slots, &filter);
+}
+
+bool heap_walk_size(struct heap_walk *walk, const struct heap_object *object, uint64_t *owned)
+{
+	*owned = 0;
+	return !object->changed && object_size(&walk->sizes, object->access, &object->slot, owned);
 }

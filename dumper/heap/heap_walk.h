@@ -39,6 +39,11 @@ struct heap_object {
 	const struct heap_copy_page *page;
 	uint64_t index; /* of the slot in its page */
 	bool dead;	/* the last collection has not marked the object, but has not swept its slot yet either */
+	/*
+	 * The target has changed the slot since it was copied. So what is outside the slot, and was copied later, can belong
+	 * to another object.
+	 */
+	bool changed;
 };
 
 /* Returns false to stop. */
@@ -61,5 +66,11 @@ void heap_walk_each(struct heap_walk *walk, heap_walk_visit *visit, void *contex
  * those that lead to no slot of the heap.
  */
 bool heap_walk_refs(struct heap_walk *walk, const struct heap_object *object, object_ref_visit *visit, void *context);
+
+/*
+ * Computes how many bytes an object owns outside its slot, as object_size() does. For an object that has changed, *owned
+ * receives 0, and the result is false.
+ */
+bool heap_walk_size(struct heap_walk *walk, const struct heap_object *object, uint64_t *owned);
 
 #endif

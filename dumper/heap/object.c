@@ -10,8 +10,10 @@
 #include "base/text.h"
 #include "heap/heap_open.h"
 #include "heap/heap_walk.h"
+#include "heap/numbers.h"
 #include "heap/progress.h"
 #include "ruby/collections.h"
+#include "ruby/heap_roots.h"
 #include "ruby/object_text.h"
 #include "ruby/object_type.h"
 #include "ruby/value.h"
@@ -40,6 +42,11 @@ struct look {
 	bool size_known, refs_known, dead, shady, pinned;
 	struct edges out, in;
 	uint64_t from; /* the object whose references are being visited */
+	struct heap_roots roots;
+	struct heap_root *held_by; /* the roots that refer to the object, at most `limit` */
+	size_t nr_held_by, held_by_capacity;
+	uint64_t nr_roots; /* all of them */
+	bool roots_known, no_memory;
 };
 
 static void add_edge(struct edges *edges, uint64_t from, const struct object_ref *ref)
@@ -83,7 +90,7 @@ static bool visit(void *context, struct heap_walk *walk, const struct heap_objec
 		look->dead = object->dead;
 		look->shady = heap_copy_bit(object->page, object->page->shady, object->index);
 		look->pinned = heap_copy_bit(object->page, object->page->pinned, object->index);
-		look->size_known = object_size(&walk->sizes, object->access, &object->slot, &look->owned);
+		look->size_known = heap_walk_size(walk, object, &look->owned);
 		look->refs_known = heap_walk_refs(walk, object, out, look);
 	}
 	return !look->in.no_memory && !look->out.no_memory;
@@ -119,9 +126,14 @@ static void print_facts(const struct look *look, const struct layout *layout)
 {
 	const char *type = object_type_name(layout, look->flags & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value);
 
+	char owned[NUMBER];
+
+	number_text(look->owned, owned);
 	printf("  %s in a slot of %" PRIu64 " bytes", type ? type : "?", look->slot_size);
-	if (look->owned > 0 || !look->size_known)
-		printf(", owns %s%" PRIu64 " bytes outside it", look->size_known ? "" : "at least ", look->owned);
+	if (look->owned > 0)
+		printf(", owns %s%s bytes outside it", look->size_known ? "" : "at least ", owned);
+	else if (!look->size_known)
+		fputs(", owns an unknown number of bytes outside it", stdout);
 	printf("; %s", collections_is_old(layout, look->flags) ? "old" : "young");
 	if (slot_has_flag(layout, look->flags, E_RUBY_FL_FREEZE))
 		fputs(", frozen", stdout);
@@ -134,10 +146,56 @@ static void print_facts(const struct look *look, const struct layout *layout)
 	putchar('\n');
 }
 
-static void print_more(const struct edges *edges)
+static bool is_object(void *context, uint64_t address)
 {
-	if (edges->found > edges->count)
-		printf("  and %" PRIu64 " more; --all prints all\n", edges->found - edges->count);
+	const struct look *look = context;
+
+	return address == look->address;
+}
+
+static void add_root(void *context, const struct heap_root *root)
+{
+	struct look *look = context;
+
+	look->nr_roots++;
+	if (look->nr_held_by == look->limit)
+		return;
+	if (!array_make_room(look->held_by, look->held_by_capacity, look->nr_held_by + 1))
+		look->no_memory = true;
+	else
+		look->held_by[look->nr_held_by++] = *root;
+}
+
+static void print_root(const struct look *look, const struct heap_root *root)
+{
+	struct text text = {0};
+
+	if (root->holder != 0)
+		text_format(&text, "stack of Fiber 0x%" PRIx64 ": ", root->holder);
+	heap_root_text(&look->roots, root, &text);
+	if (root->certainty == REF_CONSERVATIVE)
+		text_format(&text, " (perhaps)");
+	fputs("  ", stdout);
+	print_text(&text);
+	putchar('\n');
+}
+
+static void print_more(uint64_t more)
+{
+	char number[NUMBER];
+
+	number_text(more, number);
+	if (more > 0)
+		printf("  and %s more; --all prints all\n", number);
+}
+
+/* Begins a list. */
+static void print_count(const char *text, uint64_t count, const char *of)
+{
+	char number[NUMBER];
+
+	number_text(count, number);
+	printf("\n%s %s %s%s", text, number, of, count == 1 ? "" : "s");
 }
 
 static void print(const struct look *look, struct heap_walk *walk)
@@ -145,7 +203,8 @@ static void print(const struct look *look, struct heap_walk *walk)
 	print_value(walk, look->address);
 	putchar('\n');
 	print_facts(look, walk->ruby->layout);
-	printf("\nRefers to %" PRIu64 "%s:\n", look->out.found, look->refs_known ? "" : " or more or fewer");
+	print_count("Refers to", look->out.found, "object");
+	puts(look->refs_known ? ":" : " (perhaps more or fewer: only C code knows):");
 	for (size_t i = 0; i < look->out.count; i++) {
 		fputs("  ", stdout);
 		print_ref(walk, &look->out.of[i]);
@@ -153,8 +212,9 @@ static void print(const struct look *look, struct heap_walk *walk)
 		print_value(walk, look->out.of[i].ref.target);
 		putchar('\n');
 	}
-	print_more(&look->out);
-	printf("\nReferred to by %" PRIu64 " objects:\n", look->in.found);
+	print_more(look->out.found - look->out.count);
+	print_count("Referred to by", look->in.found, "object");
+	puts(look->in.found > 0 ? ":" : "");
 	for (size_t i = 0; i < look->in.count; i++) {
 		fputs("  ", stdout);
 		print_value(walk, look->in.of[i].from);
@@ -162,7 +222,13 @@ static void print(const struct look *look, struct heap_walk *walk)
 		print_ref(walk, &look->in.of[i]);
 		putchar('\n');
 	}
-	print_more(&look->in);
+	print_more(look->in.found - look->in.count);
+	print_count("Referred to by", look->nr_roots, "root");
+	fputs(look->roots_known ? "" : " (not all roots are known)", stdout);
+	puts(look->nr_roots > 0 ? ":" : "");
+	for (size_t i = 0; i < look->nr_held_by; i++)
+		print_root(look, &look->held_by[i]);
+	print_more(look->nr_roots - look->nr_held_by);
 }
 
 static struct error *look_at(struct look *look, struct heap_walk *walk, const struct session *session)
@@ -175,6 +241,12 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 	if (!look->found)
 		return error_create(EXIT_FAILED, "there is no object at 0x%" PRIx64 " in the heap of %s %d",
 				    look->address, session->target->operations->name, session->target->pid);
+	if (!heap_roots_read(&walk->lasting, session->module, target_read_pages, session->target, 0, &look->roots))
+		return error_no_memory();
+	look->roots_known = heap_roots_each(&look->roots, is_object, add_root, look);
+	if (look->no_memory)
+		return error_no_memory();
+	heap_open_print_nearest(session, "", stdout);
 	print(look, walk);
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
@@ -184,7 +256,7 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, enum exit_status *status)
 {
 	const size_t limit = rows > 0 ? rows : SIZE_MAX;
-	struct look look = {.address = address, .in.limit = limit, .out.limit = limit};
+	struct look look = {.address = address, .limit = limit, .in.limit = limit, .out.limit = limit};
 	const bool runs = !target->core;
 	struct heap_walk walk = {0};
 	struct session *session;
@@ -202,6 +274,8 @@ struct error *object_main(const struct heap_target *target, uint64_t address, si
 	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	free(look.in.of);
 	free(look.out.of);
+	free(look.held_by);
+	heap_roots_clear(&look.roots);
 	heap_walk_clear(&walk);
 	memory_destroy(ruby.memory);
 	session_close(session);

@@ -381,7 +381,7 @@ static bool write_object(void *context, struct heap_walk *walk, const struct hea
 	yes(writer, "frozen", flag(writer, E_RUBY_FL_FREEZE));
 	by_type(writer, walk);
 	references(writer, walk);
-	if (object_size(&walk->sizes, object->access, &object->slot, &owned))
+	if (heap_walk_size(walk, object, &owned))
 		number(writer, "memsize", object->slot.size + owned);
 	collector_flags(writer);
 	fputs_unlocked("}\n", writer->stream);

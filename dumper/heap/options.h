@@ -13,6 +13,8 @@
 
 /* How long a process is stopped at most, if the user does not say otherwise: 500 ms. */
 #define HEAP_PAUSE_MS 500
+/* The longest that can be asked for. A process that is stopped longer is let go (session/snapshot.h). */
+#define HEAP_PAUSE_MS_MAX 4000
 
 /* Whose heap is read. */
 struct heap_target {

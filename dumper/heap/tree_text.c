@@ -134,7 +134,7 @@ static void print_name(const struct level *level, const struct row *row, struct 
 		if (text->length > 0)
 			text_format(text, " → ");
 	}
-	heap_graph_add_text(how->walk, row->node, text);
+	heap_graph_add_text(how->graph, how->walk, row->node, text);
 }
 
 static void print_row(const struct level *level, const struct row *row)
@@ -157,6 +157,26 @@ static void print_row(const struct level *level, const struct row *row)
 	text_clear(&text);
 }
 
+/* Stands for rows that are left out, because they would be too many or too deep. */
+static void print_left_out(const struct level *level, unsigned int depth)
+{
+	fprintf(level->stream, "%12s %6s %12s  %*s…\n", "", "", "", (int)(2 * depth), "");
+}
+
+/* Whether an object of a row, which is on the last level, has children that would be printed. */
+static bool goes_on(const struct tree_text *how, const uint32_t *nodes, size_t nr_nodes)
+{
+	for (size_t i = 0; i < nr_nodes; i++) {
+		uint32_t count;
+		const uint32_t *children = tree_children(how->tree, nodes[i], &count);
+
+		for (uint32_t j = 0; j < count; j++)
+			if (how->weights[children[j]] > 0 && how->weights[children[j]] >= how->total / ROW_PART)
+				return true;
+	}
+	return false;
+}
+
 /* Prints the children of some objects, and theirs. It calls itself at most how->depth times. */
 static bool print_level(const struct tree_text *how, FILE *stream, const uint32_t *nodes, size_t nr_nodes,
 			unsigned int depth)
@@ -170,12 +190,16 @@ static bool print_level(const struct tree_text *how, FILE *stream, const uint32_
 		uint32_t *of_row;
 
 		print_row(&level, &level.rows[i]);
-		if (depth + 1 == how->depth)
-			continue;
 		of_row = nodes_of(&level, &level.rows[i]);
-		enough = of_row && print_level(how, stream, of_row, level.rows[i].objects, depth + 1);
+		enough = of_row != NULL;
+		if (enough && depth + 1 < how->depth)
+			enough = print_level(how, stream, of_row, level.rows[i].objects, depth + 1);
+		else if (enough && goes_on(how, of_row, level.rows[i].objects))
+			print_left_out(&level, depth + 1);
 		free(of_row);
 	}
+	if (enough && level.nr_rows > how->rows)
+		print_left_out(&level, depth);
 	free(level.rows);
 	return enough;
 }

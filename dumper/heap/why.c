@@ -6,12 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "heap/dominators.h"
 #include "heap/heap_graph.h"
+#include "heap/heap_open.h"
 #include "heap/numbers.h"
+#include "heap/pause.h"
 #include "heap/progress.h"
 #include "heap/tree_text.h"
+#include "ruby/collections.h"
 #include "ruby/object_text.h"
+#include "session/snapshot.h"
 
 /* How many levels, and how many rows of each, are printed at most. */
 #define DEPTH	      12
@@ -19,6 +24,13 @@
 
 /* The longest path that is printed. */
 #define PATH_MAX_NODES 1000
+
+/*
+ * How often the heap of a running process is read until no collection has begun meanwhile, and for how long. A collection
+ * frees slots, which then get other objects: references that were read before lead to these.
+ */
+#define READINGS_MAX 4
+#define READINGS_NS  UINT64_C(2000000000)
 
 /* Everything for one look. */
 struct look {
@@ -28,7 +40,9 @@ struct look {
 	struct heap_walk walk;
 	struct heap_roots roots;
 	struct heap_graph graph;
-	uint32_t *paths; /* for each node, the one before it on a shortest path from node 0 */
+	uint32_t *paths;     /* for each node, the one before it on a shortest path from node 0 */
+	struct error *error; /* of a reading while the process was stopped */
+	bool collected;	     /* a collection has begun while the heap was read, or Ruby does not tell */
 };
 
 /* Finds how an object is referred to. */
@@ -85,29 +99,116 @@ static void label(void *context, uint32_t parent, uint32_t node, struct text *te
 		add_ref(look, look->paths[node], node, text);
 		if (text->length > 0)
 			text_format(text, " of ");
-		heap_graph_add_text(&look->walk, look->paths[node], text);
+		heap_graph_add_text(&look->graph, &look->walk, look->paths[node], text);
 	}
 }
 
-/* Makes the graph. Returns false if that fails; *error says why. The caller calls end() in either case. */
+/* Frees what was read of the heap. */
+static void forget(struct look *look)
+{
+	free(look->paths);
+	look->paths = NULL;
+	heap_graph_clear(&look->graph);
+	heap_roots_clear(&look->roots);
+	heap_walk_clear(&look->walk);
+	memory_destroy(look->ruby.memory);
+	look->ruby.memory = NULL;
+}
+
+/*
+ * Reads the heap, and makes the graph.
+ *   runs         the target runs meanwhile
+ *   deadline_ns  no page is read after this time; 0: no limit
+ */
+static struct error *read_heap(struct look *look, bool runs, uint64_t deadline_ns)
+{
+	const struct session *session = look->session;
+	const bool live = !look->options->target.core;
+	struct collections before, after;
+	struct error *error;
+
+	look->ruby.memory = session_memory(session);
+	if (!look->ruby.memory || !collections_now(&look->ruby, target_read_pages, session->target, &before) ||
+	    !heap_walk_begin(&look->ruby, target_read_pages, session->target, runs, live, &look->walk) ||
+	    !heap_roots_read(&look->walk.lasting, session->module, target_read_pages, session->target, deadline_ns,
+			     &look->roots))
+		return error_no_memory();
+	if (deadline_ns != 0)
+		look->walk.deadline_ns = deadline_ns;
+	error = heap_graph_make(&look->walk, &look->roots, &look->graph);
+	if (error)
+		return error;
+	if (!collections_now(&look->ruby, target_read_pages, session->target, &after))
+		return error_no_memory();
+	look->collected = runs && !collections_same_objects(&before, &after);
+	return NULL;
+}
+
+/* Reads the heap of a process that runs, if possible between two collections. */
+static struct error *read_running(struct look *look)
+{
+	const uint64_t began = monotonic_ns();
+	struct error *error;
+	int readings = 0;
+
+	do {
+		forget(look);
+		error = read_heap(look, true, 0);
+	} while (!error && look->collected && !progress_was_interrupted() && ++readings < READINGS_MAX &&
+		 monotonic_ns() - began < READINGS_NS);
+	if (!error && target_is_ending(look->session->target))
+		error = error_create(EXIT_FAILED, "process %d has ended", look->session->target->pid);
+	return error;
+}
+
+static void read_held(void *context)
+{
+	struct look *look = context;
+
+	look->error = read_heap(look, false, monotonic_ns() + (uint64_t)(look->options->max_pause_ms * 1e6));
+}
+
+/* Stops the process while its heap is read. */
+static struct error *read_stopped(struct look *look)
+{
+	const uint64_t began = monotonic_ns();
+	struct pauses pauses = {0};
+	/* How long it will take: the same while the process runs. */
+	struct error *error = read_heap(look, true, 0);
+	const double ms = (double)(monotonic_ns() - began) / 1e6;
+
+	if (error)
+		return error;
+	if (progress_was_interrupted())
+		return pause_interrupted(look->session);
+	if (ms > look->options->max_pause_ms)
+		return pause_too_long(look->options, look->session, "would be stopped for about", ms);
+	forget(look);
+	error = snapshot_held(look->session->target, read_held, look, &pauses);
+	if (!error)
+		error = look->error;
+	if (!error && progress_was_interrupted())
+		error = pause_interrupted(look->session);
+	else if (!error && look->walk.late)
+		error = pause_too_long(look->options, look->session, "was stopped for", pauses.us / 1e3);
+	return error;
+}
+
+/* Makes the graph and the paths. Returns false if that fails; *error says why. The caller calls end() in either case. */
 static bool begin(const struct heap_options *options, struct session *session, struct look *ret, struct error **error)
 {
-	const bool runs = !options->target.core;
 	const size_t nr_ranks = sizeof(ret->graph.ranks) / sizeof(ret->graph.ranks[0]);
 
 	*ret = (struct look){.options = options, .session = session, .ruby = session->ruby};
-	*error = NULL;
-	ret->ruby.memory = session_memory(session);
-	if (ret->ruby.memory &&
-	    heap_walk_begin(&ret->ruby, target_read_pages, session->target, runs, runs, &ret->walk) &&
-	    heap_roots_read(&ret->walk.lasting, session->module, target_read_pages, session->target, 0, &ret->roots)) {
-		progress_begin();
-		*error = heap_graph_make(&ret->walk, &ret->roots, &ret->graph);
-		progress_end();
-		if (*error)
-			return false;
-		ret->paths = graph_shortest_paths(&ret->graph.graph, ret->graph.ranks + 1, nr_ranks - 1);
-	}
+	ret->ruby.memory = NULL;
+	progress_begin();
+	*error = options->target.core ? read_heap(ret, false, 0)
+		 : options->stop      ? read_stopped(ret)
+				      : read_running(ret);
+	progress_end();
+	if (*error)
+		return false;
+	ret->paths = graph_shortest_paths(&ret->graph.graph, ret->graph.ranks + 1, nr_ranks - 1);
 	if (!ret->paths)
 		*error = error_no_memory();
 	return ret->paths != NULL;
@@ -118,11 +219,7 @@ static struct error *end(struct look *look, struct error *error, enum exit_statu
 	if (!error && (fflush(stdout) != 0 || ferror(stdout)))
 		error = error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
 	*status = look->walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
-	free(look->paths);
-	heap_graph_clear(&look->graph);
-	heap_roots_clear(&look->roots);
-	heap_walk_clear(&look->walk);
-	memory_destroy(look->ruby.memory);
+	forget(look);
 	return error;
 }
 
@@ -131,14 +228,22 @@ static void print_head(const struct look *look)
 	char objects[NUMBER];
 
 	number_text(look->graph.objects, objects);
-	printf("%s %d: %s live objects", look->session->target->operations->name, look->session->target->pid, objects);
-	if (look->walk.runs)
-		fputs("; it ran while its heap was read", stdout);
+	printf("%s %d: %s live objects\n", look->session->target->operations->name, look->session->target->pid,
+	       objects);
+	heap_open_print_nearest(look->session, "", stdout);
+	if (look->collected)
+		puts("The garbage collector ran while the heap was read: some rows can be wrong. --stop avoids this.");
+	else if (look->walk.runs)
+		puts("The process ran while its heap was read: rows of short-lived objects can be wrong.");
+	if (look->walk.blind)
+		puts("Some of the objects can be dead: the garbage collector was running, or this Ruby does not tell "
+		     "which are.");
 	if (progress_was_interrupted())
-		fputs("; ^C ended the reading, so only part of the heap was read", stdout);
+		puts("^C ended the reading, so only part of the heap was read.");
 	else if (look->walk.incomplete)
-		fputs("; part of the heap could not be read", stdout);
-	fputs("\n", stdout);
+		puts("Part of the heap could not be read.");
+	if (!look->graph.roots_known)
+		puts("Some roots could not be read.");
 }
 
 static struct error *print_tree(struct look *look, const uint32_t *parents, uint64_t *weights, bool bytes)
@@ -160,6 +265,12 @@ static struct error *print_tree(struct look *look, const uint32_t *parents, uint
 	if (!tree_make(parents, look->graph.graph.nodes, weights, &tree))
 		return error_no_memory();
 	how.total = weights[0];
+	if (bytes) {
+		char total[NUMBER];
+
+		number_bytes(how.total, total);
+		printf("%s can be reached from the known roots\n\n", total);
+	}
 	printed = tree_text_print(&how, stdout);
 	tree_clear(&tree);
 	return printed ? NULL : error_no_memory();
@@ -194,6 +305,8 @@ static struct error *print_path(struct look *look, uint32_t node)
 	uint32_t path[PATH_MAX_NODES];
 	size_t length = 0;
 
+	print_head(look);
+	putchar('\n');
 	if (look->paths[node] == GRAPH_NONE) {
 		puts("No path from a known root leads to the object. It may be garbage.");
 		return NULL;
@@ -206,7 +319,7 @@ static struct error *print_path(struct look *look, uint32_t node)
 		label(look, look->paths[path[length]], path[length], &text);
 		if (text.length > 0)
 			text_format(&text, " → ");
-		heap_graph_add_text(&look->walk, path[length], &text);
+		heap_graph_add_text(&look->graph, &look->walk, path[length], &text);
 		fputs("  ", stdout);
 		text_print(text.data ? text.data : "?", stdout);
 		putchar('\n');
@@ -241,15 +354,23 @@ static struct error *print_class(struct look *look, const char *name)
 {
 	const uint64_t found = weigh_class(look, name);
 	uint64_t reached = 0;
-	char all[NUMBER], some[NUMBER];
+	char all[NUMBER], others[NUMBER];
 
 	for (uint32_t i = 1; i < look->graph.graph.nodes; i++)
 		reached += look->paths[i] != GRAPH_NONE ? look->graph.sizes[i] : 0;
 	if (found == 0)
 		return error_create(EXIT_FAILED, "there is no live object of the class %s", name);
+	print_head(look);
 	number_text(found, all);
-	number_text(reached, some);
-	printf("%s objects of %s; paths lead from the known roots to %s of them\n\n", all, name, some);
+	number_text(found - reached, others);
+	printf("%s %s of %s; paths lead from the known roots to ", all, found == 1 ? "object" : "objects", name);
+	if (reached == found)
+		puts(found == 1 ? "it" : "all of them");
+	else
+		printf("all but %s, which may be garbage\n", others);
+	if (reached == 0)
+		return NULL;
+	putchar('\n');
 	return print_tree(look, look->paths, look->graph.sizes, false);
 }
 
@@ -262,7 +383,6 @@ static struct error *print_why(struct look *look, const char *what)
 
 	errno = 0;
 	address = strtoull(what, &end, 16);
-	print_head(look);
 	if (strncmp(what, "0x", 2) != 0) {
 		error = print_class(look, what);
 	} else {

@@ -245,8 +245,12 @@ static void add_variable(const struct heap_roots *roots, const struct heap_root 
 static void add_of_ruby(const struct heap_roots *roots, const struct heap_root *root, struct text *text)
 {
 	static const char *const texts[] = {
-	    [ROOT_TRACE] = "TracePoint",    [ROOT_LOADING] = "loading of a file", [ROOT_MODULE] = "module",
-	    [ROOT_METHOD] = "method cache", [ROOT_SYMBOLS] = "symbol table",	  [ROOT_BOX] = "Ruby::Box",
+	    [ROOT_TRACE] = "TracePoint",
+	    [ROOT_LOADING] = "loading of a file",
+	    [ROOT_MODULE] = "modules defined in C",
+	    [ROOT_METHOD] = "method cache",
+	    [ROOT_SYMBOLS] = "symbol table",
+	    [ROOT_BOX] = "Ruby::Box",
 	};
 
 	switch (root->kind) {

@@ -1,13 +1,19 @@
 #include "ruby/object_text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ruby/class.h"
+#include "ruby/code.h"
 #include "ruby/data_refs.h"
 #include "ruby/object_type.h"
 #include "ruby/symbol.h"
 #include "ruby/value.h"
+
+/* special_consts.h (up to 2.7 ruby.h), RUBY_Qtrue with flonum, v2_0_0_0 to v4_0_5 and head. */
+#define QTRUE 0x14u
 
 static void add_id(const struct ruby *ruby, struct access *access, uint64_t id, const char *prefix, struct text *text)
 {
@@ -81,6 +87,20 @@ static void add_module(const struct ruby *ruby, struct access *access, uint64_t 
 	class_add_name(ruby, &try, object, text);
 }
 
+/*
+ * The place of a module among the superclasses of a class that includes it (class.c, rb_include_class_new, v1_9_3_0 to
+ * v4_0_5 and head): its klass is the module, unless it is the origin of a class.
+ */
+static void add_included(const struct ruby *ruby, struct access *access, uint64_t module, struct text *text)
+{
+	struct access try = *access;
+
+	if (value_is_object(module) && slot_is(access->layout, value_flags(&try, module), E_RUBY_T_MODULE))
+		add_module(ruby, access, module, "included module", text);
+	else
+		text_format(text, "included module");
+}
+
 static void add_object(const struct ruby *ruby, struct access *access, uint64_t object, struct text *text)
 {
 	const struct layout *layout = access->layout;
@@ -109,8 +129,10 @@ static void add_object(const struct ruby *ruby, struct access *access, uint64_t 
 	} else if (slot_is(layout, flags, E_RUBY_T_IMEMO)) {
 		name = object_imemo_name(layout, value_imemo_type(layout, flags));
 		text_format(text, "%s", name ? name : "internal object");
-	} else if (slot_is(layout, flags, E_RUBY_T_ICLASS) || !name) {
-		text_format(text, "%s", name ? "included module" : "no object");
+	} else if (slot_is(layout, flags, E_RUBY_T_ICLASS)) {
+		add_included(ruby, access, slot_member(layout, &slot, F_basic_klass), text);
+	} else if (!name) {
+		text_format(text, "no object");
 	} else {
 		if (slot_member(layout, &slot, F_basic_klass) != 0)
 			add_class_of(access, ruby, slot_member(layout, &slot, F_basic_klass), text);
@@ -119,6 +141,31 @@ static void add_object(const struct ruby *ruby, struct access *access, uint64_t 
 		if (slot_is(layout, flags, E_RUBY_T_ARRAY) || slot_is(layout, flags, E_RUBY_T_HASH))
 			add_count(access, &slot, flags, text);
 	}
+}
+
+/* A Float that is no object (internal/numeric.h, rb_float_flonum_value, v2_0_0_0 to v4_0_5 and head). */
+static double flonum_value(uint64_t value)
+{
+	const uint64_t bits = (value & ~UINT64_C(3)) | (2 - (value >> 63));
+	const uint64_t turned = bits >> 3 | bits << 61;
+	double ret;
+
+	if (value == UINT64_C(0x8000000000000002))
+		return 0;
+	memcpy(&ret, &turned, sizeof(ret));
+	return ret;
+}
+
+static void add_flonum(uint64_t value, struct text *text)
+{
+	const double number = flonum_value(value);
+	char digits[32];
+
+	/* 15 digits, if these are enough to tell the number from others. */
+	snprintf(digits, sizeof(digits), "%.15g", number);
+	if (strtod(digits, NULL) != number)
+		snprintf(digits, sizeof(digits), "%.17g", number);
+	text_format(text, strpbrk(digits, ".e") ? "%s" : "%s.0", digits);
 }
 
 static void add_value(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text)
@@ -138,6 +185,10 @@ static void add_value(const struct ruby *ruby, struct access *access, uint64_t v
 		add_id(ruby, access, value >> shift->value, ":", text);
 	else if (value_is_object(value))
 		add_object(ruby, access, value, text);
+	else if (value == QTRUE)
+		text_format(text, "true");
+	else if ((value & 3) == 2)
+		add_flonum(value, text);
 	else
 		text_format(text, "0x%" PRIx64, value);
 }
@@ -162,12 +213,34 @@ static void add_ivar(const struct ruby *ruby, struct access *access, struct ivar
 		text_format(text, "instance variable %" PRIu64, index);
 }
 
+/* A local variable in an imemo_env: its name, or its index if Ruby itself uses it. */
+static void add_local(const struct ruby *ruby, struct access *access, uint64_t env, uint64_t index, struct text *text)
+{
+	struct access try = *access;
+	const uint64_t iseq = layout_has(access->layout, F_env_iseq) ? access_member(&try, env, F_env_iseq) : 0;
+	const uint64_t body = value_is_object(iseq) ? code_body(&try, iseq) : 0;
+	struct text name = {0};
+	uint64_t id = 0;
+
+	if (body != 0 && layout_has(access->layout, F_body_local_table) &&
+	    layout_has(access->layout, F_body_local_table_size) &&
+	    index < access_member(&try, body, F_body_local_table_size))
+		id = access_word(&try, access_member(&try, body, F_body_local_table) + index * 8);
+	if (!try.failed && id != 0 && symbol_add(ruby, &try, id, &name) && name.length > 0) {
+		text_format(text, "local variable ");
+		text_add(text, name.data, name.length);
+	} else {
+		text_format(text, "local variable %" PRIu64, index);
+	}
+	text_clear(&name);
+}
+
 void object_add_ref(const struct ruby *ruby, struct access *access, struct ivars *ivars, uint64_t from,
 		    const struct object_ref *ref, struct text *text)
 {
 	static const char *const plain[] = {
 	    [REF_CLASS] = "class",	     [REF_KEY] = "key",
-	    [REF_DEFAULT] = "default value", [REF_SHARED] = "shares its bytes with",
+	    [REF_DEFAULT] = "default value", [REF_SHARED] = "shared contents",
 	    [REF_SUPER] = "superclass",	     [REF_CODE] = "code",
 	};
 
@@ -199,7 +272,7 @@ void object_add_ref(const struct ruby *ruby, struct access *access, struct ivars
 		add_id(ruby, access, ref->name, "method ", text);
 		break;
 	case REF_VARIABLE:
-		text_format(text, "local variable %" PRIu64, ref->name);
+		add_local(ruby, access, from, ref->name, text);
 		break;
 	case REF_PART:
 		text_format(text, "%s", (const char *)(uintptr_t)ref->name);

@@ -34,9 +34,8 @@ static const struct option long_options[] = {
 };
 
 /* How many classes are shown if the user does not say otherwise, and what can be asked for at most. */
-#define TOP	     30
-#define TOP_MAX	     1e6
-#define MAX_PAUSE_MS 4000
+#define TOP	30
+#define TOP_MAX 1e6
 
 int heap_command(int argc, char **argv)
 {
@@ -72,7 +71,7 @@ int heap_command(int argc, char **argv)
 			options.stop = true;
 			break;
 		case OPTION_MAX_PAUSE:
-			if (!command_line_number(optarg, 1, MAX_PAUSE_MS, &options.max_pause_ms))
+			if (!command_line_number(optarg, 1, HEAP_PAUSE_MS_MAX, &options.max_pause_ms))
 				return command_line_wrong(&line, optarg, " is not a number of ms from 1 to 4000");
 			max_pause = true;
 			break;
@@ -110,10 +109,12 @@ int heap_command(int argc, char **argv)
 	if (options.objspace + (options.why != NULL) + options.dominators > 1)
 		return command_line_wrong(&line, "", "give only one of --format, --why and --dominators");
 	if ((options.objspace || options.why || options.dominators) &&
-	    (top || options.rows == 0 || options.json || options.diff || options.stop))
+	    (top || options.rows == 0 || options.json || options.diff))
 		return command_line_wrong(&line, "",
 					  "--format, --why and --dominators can be used only without --top, --all, "
-					  "--json, --diff and --stop");
+					  "--json and --diff");
+	if (options.objspace && options.stop)
+		return command_line_wrong(&line, "", "--stop cannot be used with --format");
 	if (options.output && !options.objspace)
 		return command_line_wrong(&line, "", "--output can be used only with --format");
 	if (max_pause && !options.stop)
