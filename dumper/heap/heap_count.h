@@ -69,8 +69,9 @@ void heap_count_clear(struct heap_count *count);
 void heap_count_once(struct heap_count *count);
 
 /*
- * Reads the heap, and sets the counts, and the sizes: the bytes outside the heap. While the target runs, an object can change before
- * its structs outside the heap were read. So its slot is compared once more, and if it has changed, its size is unknown.
+ * Reads the heap, and sets the counts, and the sizes: the bytes outside the heap. While the target runs, an object can
+ * change before its structs outside the heap were read. So its slot is compared once more, and if it has changed, its size
+ * is unknown.
  */
 void heap_count_sizes(struct heap_count *count);
 
