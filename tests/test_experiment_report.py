@@ -82,16 +82,17 @@ def test_places_are_of_wrong_samples_only(ruby, rbdump, tmp_path):
 
 @pytest.mark.outer_rubies
 @pytest.mark.parametrize("variant", ["blocks", "exceptions", "tailcalls"])
-def test_checks_say_nothing_against_what_is_right(ruby, rbdump, tmp_path, variant):
+def test_checks_say_nothing_against_what_is_right(ruby, rbdump, tmp_path, variant, request):
     """
     Also where C functions call methods and blocks: legal stacks of a stopped thread, outside of any window. What is said
     against one of a thousand of them is seen in 149 of 150 runs of a variant on a Ruby.
     """
+    samples = 10_000 if request.config.getoption("--soak") else 5_000
     with Graph(ruby, variant, tmp_path) as graph:
-        _, report, lines = reported(rbdump, graph, "-m", "paused-naive", "-r", 10000, "-n", 5000)
+        _, report, lines = reported(rbdump, graph, "-m", "paused-naive", "-r", 10000, "-n", samples)
     (mode,) = report["modes"]
     legal = mode["checks"]["legal"]
-    assert legal["accepted"] > 2500, legal
+    assert legal["accepted"] > samples / 2, legal
     assert legal["rejected"] == {}, legal
     assert (legal["call_site"]["innermost"]["contradicts"], legal["call_site"]["any"]["contradicts"]) == (0, 0), legal
     # What is known to have tail calls is no evidence.
