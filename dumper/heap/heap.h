@@ -1,5 +1,6 @@
 /*
- * The verb heap: prints what is in the heap of a Ruby process or of a core, by class and type.
+ * The verb heap: prints what is in the heap of a Ruby process or of a core: how many objects
+ * of each class, or what keeps them alive; or writes all objects for other tools.
  */
 #ifndef RBDUMP_HEAP_H
 #define RBDUMP_HEAP_H
@@ -7,7 +8,7 @@
 #include "heap/options.h"
 
 /*
- * Prints the histogram to standard output. On success, *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the
+ * Prints to standard output, or to options->output. On success, *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the
  * heap could not be read. Fails, among other reasons, if the layout lacks what is needed, or if the process would be
  * stopped for longer than `max_pause_ms`.
  */

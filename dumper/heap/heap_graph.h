@@ -35,8 +35,7 @@ struct heap_graph {
 /*
  * Reads the heap, and makes the graph.
  *   roots  as read by heap_roots_read()
- * The caller frees `ret` with heap_graph_clear(), also after a failure. Sets the flags
- * of the walk, as heap_walk_each() does.
+ * The caller frees `ret` with heap_graph_clear(), also after a failure. Sets the flags of the walk, as heap_walk_each() does.
  */
 struct error *heap_graph_make(struct heap_walk *walk, struct heap_roots *roots, struct heap_graph *ret);
 void heap_graph_clear(struct heap_graph *graph);

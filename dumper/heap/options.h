@@ -33,7 +33,7 @@ struct heap_options {
 	bool json;
 	bool objspace;	     /* write all objects, as ObjectSpace.dump_all does */
 	const char *why;     /* print what keeps this object, or the objects of this class, alive; NULL: do not */
-	bool dominators;     /* print by how much memory each object keeps from being freed */
+	bool dominators;     /* print how much memory each object keeps alive */
 	const char *output;  /* the file for `objspace`; NULL: standard output */
 	bool stop;	     /* stop the process while its heap is read */
 	double max_pause_ms; /* how long the process may be stopped at most */

@@ -1,5 +1,5 @@
 /*
- * A file that is compressed while it is written: by gzip or zstd, if its name ends in .gz or .zst.
+ * A file that is compressed while it is written, if its name ends in .gz (gzip) or .zst (zstd).
  */
 #ifndef RBDUMP_PACKED_FILE_H
 #define RBDUMP_PACKED_FILE_H

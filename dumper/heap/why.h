@@ -1,5 +1,6 @@
 /*
- * `rbdump heap --why` and `--dominators`: what keeps objects alive.
+ * `rbdump heap --why` and `--dominators`: what keeps objects alive. Stops a live process if options->stop. Otherwise reads
+ * the heap again, some times, if a collection has begun meanwhile.
  */
 #ifndef RBDUMP_WHY_H
 #define RBDUMP_WHY_H

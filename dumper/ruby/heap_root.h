@@ -1,6 +1,6 @@
 /*
- * A root of Ruby's heap: a word outside the heap that keeps an object alive. This header has what a root is, and its
- * text. heap_roots.h finds the roots.
+ * A root of Ruby's heap: a word outside the heap that keeps an object alive. This header defines what a root is,
+ * and describes it in words. heap_roots.h finds the roots.
  */
 #ifndef RBDUMP_HEAP_ROOT_H
 #define RBDUMP_HEAP_ROOT_H

@@ -5,7 +5,7 @@
  * Some roots are exact: a struct of Ruby has them. Ruby's collector itself looks at stacks conservatively: each word
  * that is the address of an object keeps that object. rbdump looks at more memory in this way: at all variables of C
  * code, and at all words of some structs of Ruby. Ruby's collector looks only at the variables that C code has
- * registered. So rbdump can give a conservative root that is none, but leaves out few. These are not found:
+ * registered. So rbdump can give a conservative root that Ruby does not have, but misses few. These are not found:
  *   - what a just-in-time compiler keeps (YJIT, RJIT, MJIT, ZJIT)
  *   - the registers of a running thread, other than those that a call or a switch of fibers has saved
  *   - messages to a ractor that it has not received

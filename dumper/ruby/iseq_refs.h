@@ -9,8 +9,8 @@
  *   2.6 to 3.1  Ruby walks the instructions, and knows the types of their operands. These are not in a layout. So
  *               rbdump gives each word of the code as REF_CONSERVATIVE. No other word of code can be the address of an
  *               object: the others are addresses of machine code, addresses of memory from malloc(), or small numbers.
- *               What is in the inline caches is exact. The value that code which runs once has returned is in the cache
- *               of the instruction `once`, the only one with code before the cache.
+ *               What is in the inline caches is exact. The instruction `once` runs its code only one time, and keeps the
+ *               value in its cache. It is the only instruction with code before the cache.
  *   since 3.2   A bit for each word tells whether it is an object, and the inline caches are in order of their kind.
  *
  * The references are not all known if a just-in-time compiler has compiled the code, or while the code is being

@@ -1,8 +1,8 @@
 /*
  * Searches for the variables of Ruby that tell where instance variables are (ruby/ivars.h), if a stripped Ruby has no
  * symbols for them. Each word of Ruby's own data is tried: does what it leads to look like the table of generic instance
- * variables, or like the shapes that some objects of the heap have? This is a matter of many facts that fit together, so a
- * wrong word hardly passes.
+ * variables, or like the shapes that some objects of the heap have? Many facts must fit together, so a wrong word is unlikely
+ * to pass.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: variable.c (generic_iv_tbl_), shape.c (rb_shape_tree_ptr).
  */
