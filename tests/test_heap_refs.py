@@ -148,6 +148,8 @@ class Kept
 end
 captured = Kept.new
 BLOCK = -> { captured }
+Item = Struct.new(:next)
+LIST = 5_000.times.inject(nil) { |list, _| Item.new(list) }
 KEYS = { true => Kept.new, nil => Kept.new, 1.5 => Kept.new, -2.0 => Kept.new, 3 => Kept.new, name: Kept.new }
 $stdout.sync = true
 puts "ready"
@@ -162,12 +164,17 @@ def test_names(ruby, rbdump):
         try:
             assert program.stdout.readline() == b"ready\n"
             why = run(rbdump, "heap", "--why", "Kept", program.pid)
+            items = run(rbdump, "heap", "--why", "Item", program.pid)
         finally:
             program.kill()
     assert why.returncode == 0, why.stderr
     for key in ("true", "nil", "1.5", "-2.0", "3", ":name"):
         assert f" [{key}] → Kept 0x" in why.stdout, why.stdout
     assert " local variable captured → Kept 0x" in why.stdout, why.stdout
+    # A linked list has a few rows only.
+    assert len(items.stdout.splitlines()) < 12, items.stdout
+    more = re.search(r"^ +… ([\d,]+) more, each kept by the one before$", items.stdout, re.M)
+    assert 4_000 < int(more[1].replace(",", "")) <= 5_000
 
 
 @pytest.mark.three_rubies
@@ -203,7 +210,7 @@ def test_refusals(rbdump, ruby):
     for arguments in ((1,), ("0x1000",), (1, 2), (1, "0x12g"), (1, 2, "0x1000"), (1, "0x1000", "--json"), (1, "0x0")):
         wrong = run(rbdump, "object", *arguments)
         assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
-    for arguments in (("-f", "x"), ("-o", "x"), ("--why", "x", "--dominators"), ("--why", "x", "--json"), ("-f", "objspace", "--stop")):
+    for arguments in (("-f", "x"), ("-o", "x"), ("--why", "x", "--dominators"), ("--why", "x", "--json"), ("--why", "0x12g"), ("-f", "objspace", "--stop")):
         wrong = run(rbdump, "heap", 1, *arguments)
         assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
 

@@ -1,6 +1,8 @@
 #include "base/tell.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 
@@ -14,4 +16,11 @@ int tell_error(struct error *error)
 	fputc('\n', stderr);
 	error_destroy(error);
 	return (int)status;
+}
+
+struct error *finish_output(void)
+{
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
+	return NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * Prints error messages to standard error.
+ * Prints error messages to standard error, and finds errors of standard output.
  */
 #ifndef RBDUMP_TELL_H
 #define RBDUMP_TELL_H
@@ -10,5 +10,8 @@
  * Writes "rbdump: MESSAGE", with control characters escaped, and frees the error. Returns the exit status of the error.
  */
 int tell_error(struct error *error);
+
+/* Writes what is buffered for standard output. Fails if any of the output could not be written. */
+struct error *finish_output(void);
 
 #endif

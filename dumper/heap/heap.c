@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/open_files.h"
+#include "base/tell.h"
 #include "guard/stop_guard.h"
 #include "heap/baseline.h"
 #include "heap/heap_dump.h"
@@ -94,8 +95,8 @@ static bool is_worth_another(const struct look_at_heap *look, uint64_t begun, ui
 /* Reads the heap while the process runs, until no collection has begun during a look. */
 static struct error *look_unpaused(struct look_at_heap *look)
 {
-	const struct target *target = look->session->target;
 	const uint64_t began = monotonic_ns();
+	struct error *error;
 	bool sized = false;
 	uint64_t begun;
 
@@ -108,8 +109,9 @@ static struct error *look_unpaused(struct look_at_heap *look)
 		look->result->looks++;
 		if (look->count.no_memory || !look_once(look, &begun))
 			return error_no_memory();
-		if (target_is_ending(target))
-			return error_create(EXIT_FAILED, "process %d has ended", target->pid);
+		error = heap_open_check_alive(look->session, &look->options->target);
+		if (error)
+			return error;
 		if (!is_worth_another(look, begun, monotonic_ns() - began))
 			break;
 	}
@@ -224,9 +226,8 @@ static struct error *print(const struct heap_options *options, const struct hist
 		written = histogram_json(histogram, stdout);
 	else
 		histogram_text(histogram, options->rows, stdout);
-	if (!written || fflush(stdout) != 0 || ferror(stdout))
-		return error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
-	return NULL;
+	return written ? finish_output()
+		       : error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
 }
 
 static struct error *look_and_print(const struct heap_options *options, enum exit_status *status)
@@ -239,7 +240,7 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 		return error;
 	if (options->objspace || options->why || options->dominators) {
 		error = options->objspace ? heap_dump(options, look.session, status)
-			: options->why	  ? heap_why(options, look.session, options->why, status)
+			: options->why	  ? heap_why(options, look.session, status)
 					  : heap_dominators(options, look.session, status);
 		session_close(look.session);
 		return error;

@@ -84,6 +84,8 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 	if (!error && walk.no_memory)
 		error = error_no_memory();
 	if (!error)
+		error = heap_open_check_alive(session, &options->target);
+	if (!error)
 		tell_doubts(session, &walk, &result, runs);
 	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	heap_roots_clear(&roots);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/addresses.h"
 #include "base/array.h"
 #include "ruby/object_text.h"
 
@@ -15,7 +14,6 @@
 /* The graph, while it is made. */
 struct making {
 	size_t roots_capacity;
-	struct address_map held; /* what the stack of a Fiber keeps alive, by the address of the Fiber */
 	bool no_memory, too_many;
 	struct heap_graph *graph;
 	const struct slots *slots;
@@ -36,7 +34,7 @@ static void add_root(void *context, const struct heap_root *root)
 	struct heap_graph *graph = making->graph;
 
 	if (root->holder != 0) {
-		making->no_memory |= !address_map_add(&making->held, root->holder, root->target);
+		making->no_memory |= !address_map_add(&graph->held, root->holder, root->target);
 	} else if (graph->nr_roots == ROOTS_MAX) {
 		making->too_many = true;
 	} else if (!array_make_room(graph->roots, making->roots_capacity, graph->nr_roots + 1)) {
@@ -100,7 +98,7 @@ static void add_roots(struct making *making, struct heap_roots *roots)
 	struct heap_graph *graph = making->graph;
 
 	graph->roots_known = heap_roots_each(roots, is_object, add_root, making) && !making->too_many;
-	address_map_sort(&making->held);
+	address_map_sort(&graph->held);
 	for (size_t i = 0; i < graph->nr_roots; i++)
 		if (graph->roots[i].certainty == REF_CONSERVATIVE && is_class_variable(roots, &graph->roots[i]))
 			graph->roots[i].certainty = REF_EXACT;
@@ -118,7 +116,7 @@ static void add_roots(struct making *making, struct heap_roots *roots)
 /* Adds what the stack of a Fiber keeps alive. */
 static void add_held(const struct making *making, uint64_t fiber)
 {
-	const struct address_map *held = &making->held;
+	const struct address_map *held = &making->graph->held;
 	size_t i = array_first(held->pairs, held->count, pair, pair->address >= fiber);
 
 	for (; i < held->count && held->pairs[i].address == fiber; i++)
@@ -157,7 +155,7 @@ static bool add_object(void *context, struct heap_walk *walk, const struct heap_
 		return true;
 	if (!heap_walk_refs(walk, object, add_reference, making))
 		graph->unknown++;
-	if (making->held.count > 0)
+	if (graph->held.count > 0)
 		add_held(making, object->slot.address);
 	return !graph->graph.incomplete;
 }
@@ -180,7 +178,6 @@ struct error *heap_graph_make(struct heap_walk *walk, struct heap_roots *roots, 
 	add_roots(&making, roots);
 	if (!making.no_memory)
 		heap_walk_each(walk, add_object, &making);
-	address_map_clear(&making.held);
 	if (making.no_memory || walk->no_memory || !graph_finish(&ret->graph))
 		return error_no_memory();
 	return NULL;
@@ -189,6 +186,7 @@ struct error *heap_graph_make(struct heap_walk *walk, struct heap_roots *roots, 
 void heap_graph_clear(struct heap_graph *graph)
 {
 	graph_clear(&graph->graph);
+	address_map_clear(&graph->held);
 	free(graph->roots);
 	free(graph->groups);
 	free(graph->sizes);
@@ -203,6 +201,18 @@ const struct heap_root *heap_graph_root(const struct heap_graph *graph, const st
 	const size_t i = array_first(graph->roots, graph->nr_roots, root, root->target >= address);
 
 	return i < graph->nr_roots && graph->roots[i].target == address ? &graph->roots[i] : NULL;
+}
+
+bool heap_graph_is_held(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t fiber, uint32_t node)
+{
+	const struct address_map *held = &graph->held;
+	uint64_t size;
+	const uint64_t from = slots_address(walk->slots, fiber, &size), to = slots_address(walk->slots, node, &size);
+	size_t i = array_first(held->pairs, held->count, pair, pair->address >= from);
+
+	while (i < held->count && held->pairs[i].address == from && held->pairs[i].other != to)
+		i++;
+	return i < held->count && held->pairs[i].address == from;
 }
 
 /* Whether an object of the same kind is still in the slot of a node. */

@@ -8,6 +8,7 @@
 #ifndef RBDUMP_HEAP_GRAPH_H
 #define RBDUMP_HEAP_GRAPH_H
 
+#include "base/addresses.h"
 #include "base/error.h"
 #include "heap/graph.h"
 #include "heap/heap_walk.h"
@@ -27,9 +28,10 @@ struct heap_graph {
 	 * conservative one.
 	 */
 	uint32_t ranks[3];
-	bool roots_known; /* all roots are known, as far as heap_roots_each() can tell */
-	uint64_t objects; /* live ones */
-	uint64_t unknown; /* objects of which not all references are known */
+	struct address_map held; /* what the stack of a Fiber keeps alive, by the address of the Fiber; sorted */
+	bool roots_known;	 /* all roots are known, as far as heap_roots_each() can tell */
+	uint64_t objects;	 /* live ones */
+	uint64_t unknown;	 /* objects of which not all references are known */
 };
 
 /*
@@ -42,6 +44,9 @@ void heap_graph_clear(struct heap_graph *graph);
 
 /* The most certain root of a node; NULL if it has none. */
 const struct heap_root *heap_graph_root(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node);
+
+/* Whether an object is a Fiber whose stack keeps another object alive. */
+bool heap_graph_is_held(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t fiber, uint32_t node);
 
 /*
  * Appends a description of the object that is a node: see object_add_text(). If another object is there by now, appends the

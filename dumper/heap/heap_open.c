@@ -70,6 +70,13 @@ struct error *heap_open(const struct heap_target *from, struct session **ret)
 	return error;
 }
 
+struct error *heap_open_check_alive(const struct session *session, const struct heap_target *from)
+{
+	if (!from->core && target_is_ending(session->target))
+		return error_create(EXIT_FAILED, "process %d has ended", from->pid);
+	return NULL;
+}
+
 void heap_open_print_nearest(const struct session *session, const char *prefix, FILE *stream)
 {
 	const char *releases = session_nearest(session);

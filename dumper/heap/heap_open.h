@@ -15,6 +15,9 @@
  */
 struct error *heap_open(const struct heap_target *from, struct session **ret);
 
+/* Fails if the process has ended, or is ending, so that its memory can be gone. A core never fails. */
+struct error *heap_open_check_alive(const struct session *session, const struct heap_target *from);
+
 /*
  * Prints that the layout is for another release, if it is.
  *   prefix  printed before

@@ -1,12 +1,11 @@
 #include "heap/object.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
+#include "base/tell.h"
 #include "base/text.h"
 #include "heap/heap_open.h"
 #include "heap/heap_walk.h"
@@ -231,13 +230,19 @@ static void print(const struct look *look, struct heap_walk *walk)
 	print_more(look->nr_roots - look->nr_held_by);
 }
 
-static struct error *look_at(struct look *look, struct heap_walk *walk, const struct session *session)
+static struct error *look_at(struct look *look, struct heap_walk *walk, const struct session *session,
+			     const struct heap_target *target)
 {
+	struct error *error;
+
 	progress_begin();
 	heap_walk_each(walk, visit, look);
 	progress_end();
 	if (walk->no_memory || look->in.no_memory || look->out.no_memory)
 		return error_no_memory();
+	error = heap_open_check_alive(session, target);
+	if (error)
+		return error;
 	if (!look->found)
 		return error_create(EXIT_FAILED, "there is no object at 0x%" PRIx64 " in the heap of %s %d",
 				    look->address, session->target->operations->name, session->target->pid);
@@ -248,9 +253,7 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 		return error_no_memory();
 	heap_open_print_nearest(session, "", stdout);
 	print(look, walk);
-	if (fflush(stdout) != 0 || ferror(stdout))
-		return error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
-	return NULL;
+	return finish_output();
 }
 
 struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, enum exit_status *status)
@@ -268,7 +271,7 @@ struct error *object_main(const struct heap_target *target, uint64_t address, si
 	ruby = session->ruby;
 	ruby.memory = session_memory(session);
 	if (ruby.memory && heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk))
-		error = look_at(&look, &walk, session);
+		error = look_at(&look, &walk, session, target);
 	else
 		error = error_no_memory();
 	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;

@@ -31,14 +31,15 @@ struct heap_target {
 struct heap_options {
 	struct heap_target target;
 	bool json;
-	bool objspace;	     /* write all objects, as ObjectSpace.dump_all does */
-	const char *why;     /* print what keeps this object, or the objects of this class, alive; NULL: do not */
-	bool dominators;     /* print how much memory each object keeps alive */
-	const char *output;  /* the file for `objspace`; NULL: standard output */
-	bool stop;	     /* stop the process while its heap is read */
-	double max_pause_ms; /* how long the process may be stopped at most */
-	size_t rows;	     /* how many rows the text has at most; 0: all */
-	const char *diff;    /* compare with this file, which was written with `json`; NULL: with none */
+	bool objspace;	      /* write all objects, as ObjectSpace.dump_all does */
+	const char *why;      /* print what keeps this object, or the objects of this class, alive; NULL: do not */
+	uint64_t why_address; /* the address of the object; 0: `why` is a class */
+	bool dominators;      /* print how much memory each object keeps alive */
+	const char *output;   /* the file for `objspace`; NULL: standard output */
+	bool stop;	      /* stop the process while its heap is read */
+	double max_pause_ms;  /* how long the process may be stopped at most */
+	size_t rows;	      /* how many rows the text has at most; 0: all */
+	const char *diff;     /* compare with this file, which was written with `json`; NULL: with none */
 };
 
 #endif

@@ -10,8 +10,14 @@
 /* A row is printed if it has at least this part of the whole weight. */
 #define ROW_PART 200
 
+/* A linked list is printed as one line if it has at least this many objects. */
+#define LIST_MIN 3
+
 /* The most objects with rows of their own that one level can have. */
 #define ALONE_MAX (2 * ALONE_PART)
+
+static bool print_level(const struct tree_text *how, FILE *stream, const uint32_t *nodes, size_t nr_nodes,
+			unsigned int depth);
 
 /* Objects that are printed as one row: one object, or all others of one group. */
 struct row {
@@ -177,6 +183,74 @@ static bool goes_on(const struct tree_text *how, const uint32_t *nodes, size_t n
 	return false;
 }
 
+/*
+ * The only child of an object that would be printed, if it is of the same group: the next object of a linked list.
+ * GRAPH_NONE if there is none.
+ */
+static uint32_t next_of_list(const struct tree_text *how, uint32_t node)
+{
+	uint64_t all = 0;
+	uint32_t count, heaviest = GRAPH_NONE;
+	const uint32_t *children = tree_children(how->tree, node, &count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		all += how->weights[children[i]];
+		if (heaviest == GRAPH_NONE || how->weights[children[i]] > how->weights[heaviest])
+			heaviest = children[i];
+	}
+	if (heaviest == GRAPH_NONE || how->graph->groups[heaviest] != how->graph->groups[node] ||
+	    how->weights[heaviest] < how->total / ROW_PART + 1 ||
+	    all - how->weights[heaviest] >= how->total / ROW_PART + 1)
+		return GRAPH_NONE;
+	return heaviest;
+}
+
+/* Goes along a linked list. Returns the last object that is worth a row; sets *steps. */
+static uint32_t end_of_list(const struct tree_text *how, uint32_t node, uint64_t *steps)
+{
+	*steps = 0;
+	for (uint32_t next = next_of_list(how, node); next != GRAPH_NONE; next = next_of_list(how, node)) {
+		node = next;
+		++*steps;
+	}
+	return node;
+}
+
+/* Prints one line for the objects of a linked list. */
+static void print_list(const struct level *level, uint64_t steps, unsigned int depth)
+{
+	char number[NUMBER];
+
+	number_text(steps, number);
+	fprintf(level->stream, "%12s %6s %12s  %*s… %s more, each kept by the one before\n", "", "", "",
+		(int)(2 * depth), "", number);
+}
+
+/*
+ * Prints the children of a row, if there is room for another level.
+ *   nodes  the objects of the row
+ */
+static bool print_below(const struct level *level, const struct row *row, uint32_t *nodes)
+{
+	const struct tree_text *how = level->how;
+	unsigned int depth = level->depth + 1;
+	uint64_t steps = 0;
+
+	if (row->objects == 1) {
+		const uint32_t last = end_of_list(how, nodes[0], &steps);
+
+		if (steps >= LIST_MIN) {
+			print_list(level, steps, depth++);
+			nodes[0] = last;
+		}
+	}
+	if (depth < how->depth)
+		return print_level(how, level->stream, nodes, row->objects, depth);
+	if (goes_on(how, nodes, row->objects))
+		print_left_out(level, depth);
+	return true;
+}
+
 /* Prints the children of some objects, and theirs. It calls itself at most how->depth times. */
 static bool print_level(const struct tree_text *how, FILE *stream, const uint32_t *nodes, size_t nr_nodes,
 			unsigned int depth)
@@ -191,11 +265,7 @@ static bool print_level(const struct tree_text *how, FILE *stream, const uint32_
 
 		print_row(&level, &level.rows[i]);
 		of_row = nodes_of(&level, &level.rows[i]);
-		enough = of_row != NULL;
-		if (enough && depth + 1 < how->depth)
-			enough = print_level(how, stream, of_row, level.rows[i].objects, depth + 1);
-		else if (enough && goes_on(how, of_row, level.rows[i].objects))
-			print_left_out(&level, depth + 1);
+		enough = of_row && print_below(&level, &level.rows[i], of_row);
 		free(of_row);
 	}
 	if (enough && level.nr_rows > how->rows)

@@ -1,8 +1,8 @@
 /*
  * Prints a tree of a heap's objects (heap/tree.h) as text. A heap can have millions of objects, so the children of a row
- * are merged by class, and a row stands for many objects. Only an object whose subtree has a large part of the whole weight
- * gets a row of its own, with its address. Rows with little weight are left out.
- * "…" stands for rows with more weight that are left out, because they would be too many or too deep.
+ * are merged by class, and a row stands for many objects. Only an object whose subtree has a large part of the whole
+ * weight gets a row of its own, with its address. Rows with little weight are left out. A linked list is one line. "…"
+ * stands for rows with more weight that are left out, because they would be too many or too deep.
  */
 #ifndef RBDUMP_TREE_TEXT_H
 #define RBDUMP_TREE_TEXT_H

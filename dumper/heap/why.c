@@ -1,12 +1,12 @@
 #include "heap/why.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/tell.h"
 #include "heap/dominators.h"
 #include "heap/heap_graph.h"
 #include "heap/heap_open.h"
@@ -72,8 +72,11 @@ static void add_ref(struct look *look, uint32_t parent, uint32_t node, struct te
 
 	wish.target = slots_address(look->walk.slots, node, &size);
 	heap_graph_read_refs(&look->walk, parent, is_wished, &wish);
-	if (!wish.found)
+	if (!wish.found) {
+		if (heap_graph_is_held(&look->graph, &look->walk, parent, node))
+			text_format(text, "its stack");
 		return;
+	}
 	object_add_ref(&look->walk.lasting, &access, &look->walk.refs.ivars,
 		       slots_address(look->walk.slots, parent, &size), &wish.ref, text);
 	if (wish.ref.certainty == REF_CONSERVATIVE)
@@ -156,9 +159,7 @@ static struct error *read_running(struct look *look)
 		error = read_heap(look, true, 0);
 	} while (!error && look->collected && !progress_was_interrupted() && ++readings < READINGS_MAX &&
 		 monotonic_ns() - began < READINGS_NS);
-	if (!error && target_is_ending(look->session->target))
-		error = error_create(EXIT_FAILED, "process %d has ended", look->session->target->pid);
-	return error;
+	return error ? error : heap_open_check_alive(look->session, &look->options->target);
 }
 
 static void read_held(void *context)
@@ -216,8 +217,8 @@ static bool begin(const struct heap_options *options, struct session *session, s
 
 static struct error *end(struct look *look, struct error *error, enum exit_status *status)
 {
-	if (!error && (fflush(stdout) != 0 || ferror(stdout)))
-		error = error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
+	if (!error)
+		error = finish_output();
 	*status = look->walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	forget(look);
 	return error;
@@ -374,33 +375,24 @@ static struct error *print_class(struct look *look, const char *name)
 	return print_tree(look, look->paths, look->graph.sizes, false);
 }
 
-static struct error *print_why(struct look *look, const char *what)
+static struct error *print_why(struct look *look)
 {
-	struct error *error;
-	uint64_t address;
-	uint32_t node;
-	char *end;
+	const struct heap_options *options = look->options;
+	const uint32_t node = options->why_address != 0 ? slots_number(look->walk.slots, options->why_address) : 0;
 
-	errno = 0;
-	address = strtoull(what, &end, 16);
-	if (strncmp(what, "0x", 2) != 0) {
-		error = print_class(look, what);
-	} else {
-		node = errno == 0 && *end == '\0' ? slots_number(look->walk.slots, address) : 0;
-		error = node != 0 && look->graph.groups[node] != CENSUS_FREE
-			    ? print_path(look, node)
-			    : error_create(EXIT_FAILED, "there is no live object at %s", what);
-	}
-	return error;
+	if (options->why_address == 0)
+		return print_class(look, options->why);
+	if (node == 0 || look->graph.groups[node] == CENSUS_FREE)
+		return error_create(EXIT_FAILED, "there is no live object at %s", options->why);
+	return print_path(look, node);
 }
 
-struct error *heap_why(const struct heap_options *options, struct session *session, const char *what,
-		       enum exit_status *status)
+struct error *heap_why(const struct heap_options *options, struct session *session, enum exit_status *status)
 {
 	struct look look;
 	struct error *error;
 
 	if (begin(options, session, &look, &error))
-		error = print_why(&look, what);
+		error = print_why(&look);
 	return end(&look, error, status);
 }

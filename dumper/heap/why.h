@@ -9,12 +9,11 @@
 #include "session/session.h"
 
 /*
- * Prints shortest paths from the roots to an object, or to all objects of a class.
- *   what  the address of an object, such as 0x7f0012345678, or the name of a class or of a kind of internal object
+ * Prints shortest paths from the roots to the object at options->why_address; if that is 0, to all objects of the class, or
+ * of the kind of internal objects, that options->why names.
  * On success, *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read.
  */
-struct error *heap_why(const struct heap_options *options, struct session *session, const char *what,
-		       enum exit_status *status);
+struct error *heap_why(const struct heap_options *options, struct session *session, enum exit_status *status);
 
 /* Prints the objects by how much memory would be freed if they were garbage. *status as above. */
 struct error *heap_dominators(const struct heap_options *options, struct session *session, enum exit_status *status);

@@ -195,3 +195,14 @@ bool command_line_pid(const char *text, int *ret)
 	*ret = (int)number;
 	return true;
 }
+
+bool command_line_address(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	if (text[0] != '0' || (text[1] | 0x20) != 'x')
+		return false;
+	errno = 0;
+	*ret = strtoull(text, &end, 16);
+	return errno == 0 && end > text + 2 && *end == '\0' && *ret != 0;
+}

@@ -37,6 +37,32 @@ static const struct option long_options[] = {
 #define TOP	30
 #define TOP_MAX 1e6
 
+/*
+ * Checks that the options fit together. Returns 0, or the exit status if they do not.
+ *   top, max_pause  whether --top and --max-pause were given
+ */
+static int check(const struct command_line *line, const struct heap_options *options, bool top, bool max_pause)
+{
+	if (top + (options->rows == 0) + options->json > 1)
+		return command_line_wrong(line, "", "give only one of --top, --all and --json, which has all classes");
+	if (options->target.core && options->stop)
+		return command_line_wrong(line, "", "--stop can be used only with PID: a core is never stopped");
+	if (options->objspace + (options->why != NULL) + options->dominators > 1)
+		return command_line_wrong(line, "", "give only one of --format, --why and --dominators");
+	if ((options->objspace || options->why || options->dominators) &&
+	    (top || options->rows == 0 || options->json || options->diff))
+		return command_line_wrong(line, "",
+					  "--format, --why and --dominators can be used only without --top, --all, "
+					  "--json and --diff");
+	if (options->objspace && options->stop)
+		return command_line_wrong(line, "", "--stop cannot be used with --format");
+	if (options->output && !options->objspace)
+		return command_line_wrong(line, "", "--output can be used only with --format");
+	if (max_pause && !options->stop)
+		return command_line_wrong(line, "", "--max-pause can be used only with --stop");
+	return 0;
+}
+
 int heap_command(int argc, char **argv)
 {
 	const struct command_line line = {"heap", help_heap, long_options};
@@ -86,6 +112,11 @@ int heap_command(int argc, char **argv)
 			break;
 		case OPTION_WHY:
 			options.why = optarg;
+			options.why_address = 0;
+			/* No name of a class begins with a digit. */
+			if (optarg[0] == '0' && !command_line_address(optarg, &options.why_address))
+				return command_line_wrong(&line, optarg,
+							  " is not an ADDRESS of the form 0x7f0012345678");
 			break;
 		case OPTION_DOMINATORS:
 			options.dominators = true;
@@ -102,23 +133,9 @@ int heap_command(int argc, char **argv)
 		return wrong;
 	if (next < argc)
 		return command_line_unexpected(&line, argv[next]);
-	if (top + (options.rows == 0) + options.json > 1)
-		return command_line_wrong(&line, "", "give only one of --top, --all and --json, which has all classes");
-	if (options.target.core && options.stop)
-		return command_line_wrong(&line, "", "--stop can be used only with PID: a core is never stopped");
-	if (options.objspace + (options.why != NULL) + options.dominators > 1)
-		return command_line_wrong(&line, "", "give only one of --format, --why and --dominators");
-	if ((options.objspace || options.why || options.dominators) &&
-	    (top || options.rows == 0 || options.json || options.diff))
-		return command_line_wrong(&line, "",
-					  "--format, --why and --dominators can be used only without --top, --all, "
-					  "--json and --diff");
-	if (options.objspace && options.stop)
-		return command_line_wrong(&line, "", "--stop cannot be used with --format");
-	if (options.output && !options.objspace)
-		return command_line_wrong(&line, "", "--output can be used only with --format");
-	if (max_pause && !options.stop)
-		return command_line_wrong(&line, "", "--max-pause can be used only with --stop");
+	wrong = check(&line, &options, top, max_pause);
+	if (wrong)
+		return wrong;
 	error = heap_main(&options, &status);
 	return error ? tell_error(error) : (int)status;
 }

@@ -1,8 +1,5 @@
 #include "heap/object.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "base/tell.h"
 #include "verbs/heap_target.h"
 #include "verbs/help.h"
@@ -21,18 +18,6 @@ static const struct option long_options[] = {
 /* How many references are shown each way if the user does not say otherwise, and what can be asked for at most. */
 #define TOP	30
 #define TOP_MAX 1e6
-
-/* Parses an address, such as 0x7f0012345678. */
-static bool parse_address(const char *text, uint64_t *ret)
-{
-	char *end;
-
-	if (text[0] != '0' || (text[1] | 0x20) != 'x')
-		return false;
-	errno = 0;
-	*ret = strtoull(text, &end, 16);
-	return errno == 0 && end > text + 2 && *end == '\0' && *ret != 0;
-}
 
 int object_command(int argc, char **argv)
 {
@@ -69,7 +54,7 @@ int object_command(int argc, char **argv)
 	/* The address is the last argument. */
 	if (optind == argc)
 		return command_line_wrong(&line, "", "give the ADDRESS of an object");
-	if (!parse_address(argv[argc - 1], &address))
+	if (!command_line_address(argv[argc - 1], &address))
 		return command_line_wrong(&line, argv[argc - 1], " is not an ADDRESS of the form 0x7f0012345678");
 	wrong = heap_target_finish(&line, argc - 1, argv, &target, &last);
 	if (wrong)
