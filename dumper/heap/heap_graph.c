@@ -1,9 +1,7 @@
 #include "heap/heap_graph.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "ruby/object_text.h"
@@ -56,27 +54,6 @@ static int by_target(const void *a, const void *b)
 	return (one->kind > other->kind) - (one->kind < other->kind);
 }
 
-/*
- * Whether a variable of C code has a class or a module of Ruby's own: their names begin with rb_c, rb_m or rb_e (intern.h,
- * v1_9_3_0 to v4_0_5 and head). They are never freed, so these roots are certain.
- */
-static bool is_class_variable(const struct heap_roots *roots, const struct heap_root *root)
-{
-	static const char prefix[] = "C variable rb_";
-	const size_t length = sizeof(prefix) - 1;
-	struct text text = {0};
-	bool ret;
-
-	if (root->kind != ROOT_C_VARIABLE)
-		return false;
-	heap_root_text(roots, root, &text);
-	ret = text.length > length + 2 && strncmp(text.data, prefix, length) == 0 &&
-	      strchr("cme", text.data[length]) != NULL && isupper((unsigned char)text.data[length + 1]) &&
-	      !strchr(text.data, '+');
-	text_clear(&text);
-	return ret;
-}
-
 static bool is_of_stack(const struct heap_root *root)
 {
 	return root->kind >= ROOT_THREAD && root->kind != ROOT_STORAGE;
@@ -99,9 +76,6 @@ static void add_roots(struct making *making, struct heap_roots *roots)
 
 	graph->roots_known = heap_roots_each(roots, is_object, add_root, making) && !making->too_many;
 	address_map_sort(&graph->held);
-	for (size_t i = 0; i < graph->nr_roots; i++)
-		if (graph->roots[i].certainty == REF_CONSERVATIVE && is_class_variable(roots, &graph->roots[i]))
-			graph->roots[i].certainty = REF_EXACT;
 	if (graph->nr_roots > 0)
 		qsort(graph->roots, graph->nr_roots, sizeof(graph->roots[0]), by_target);
 	graph_begin_node(&graph->graph, 0);

@@ -1,5 +1,8 @@
 #include "ruby/heap_roots.h"
 
+#include <ctype.h>
+#include <string.h>
+
 #include "ruby/heap_roots_parts.h"
 #include "ruby/st.h"
 
@@ -188,13 +191,38 @@ static void give_modules(struct roots_walk *walk)
 		roots_give_st(walk, modules);
 }
 
+/*
+ * Whether a variable has a class or a module of Ruby's own: the names of these variables begin with rb_c, rb_m or rb_e
+ * (include/ruby/internal/globals.h, error.h, v3_0_0 to v4_0_5 and head; up to v2_7_8 include/ruby/ruby.h). They are never
+ * freed, so such a root is certain.
+ */
+static bool is_class_variable(const struct heap_roots *roots, uint64_t address)
+{
+	const char *name = data_files_variable(&roots->files, address);
+
+	return name && strncmp(name, "rb_", 3) == 0 && name[3] != '\0' && strchr("cme", name[3]) &&
+	       isupper((unsigned char)name[4]);
+}
+
+static void give_variable(void *context, uint64_t address, uint64_t word)
+{
+	struct roots_walk *walk = context;
+
+	if (!walk->is_object(walk->context, word))
+		return;
+	walk->root.certainty = is_class_variable(walk->roots, address) ? REF_EXACT : REF_CONSERVATIVE;
+	roots_give(walk, address, word);
+}
+
 static void give_data(struct roots_walk *walk)
 {
 	const struct data_files *files = &walk->roots->files;
 
 	roots_begin(walk, ROOT_C_VARIABLE, REF_CONSERVATIVE, 0);
 	for (size_t i = 0; i < files->nr_ranges; i++)
-		roots_scan(walk, files->ranges[i].start, files->ranges[i].end);
+		if (!word_scan_each(&walk->roots->scan, files->ranges[i].start, files->ranges[i].end, give_variable,
+				    walk))
+			roots_lack(walk);
 }
 
 static void give_ractor(struct roots_walk *walk, uint64_t ractor)

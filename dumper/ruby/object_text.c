@@ -15,6 +15,9 @@
 /* special_consts.h (up to 2.7 ruby.h), RUBY_Qtrue with flonum, v2_0_0_0 to v4_0_5 and head. */
 #define QTRUE 0x14u
 
+/* The most bytes of a description, without the address: a hostile target can have names of any length. */
+#define NAME_MAX_BYTES 512u
+
 static void add_id(const struct ruby *ruby, struct access *access, uint64_t id, const char *prefix, struct text *text)
 {
 	struct access try = *access;
@@ -193,9 +196,24 @@ static void add_value(const struct ruby *ruby, struct access *access, uint64_t v
 		text_format(text, "0x%" PRIx64, value);
 }
 
+/* Shortens what was added to a text from `before` on, if it is too long. A text is UTF-8: a character stays whole. */
+static void shorten(struct text *text, size_t before)
+{
+	if (text->length - before <= NAME_MAX_BYTES)
+		return;
+	text->length = before + NAME_MAX_BYTES;
+	while (text->length > before && (text->data[text->length] & 0xc0) == 0x80)
+		text->length--;
+	text->data[text->length] = '\0';
+	text_format(text, "…");
+}
+
 void object_add_text(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text)
 {
+	const size_t before = text->length;
+
 	add_value(ruby, access, value, text);
+	shorten(text, before);
 	if (value_is_object(value))
 		text_format(text, " 0x%" PRIx64, value);
 }

@@ -231,3 +231,10 @@ void data_files_add_name(const struct data_files *files, uint64_t address, struc
 	name = slash ? slash + 1 : file->path;
 	text_add(text, name, strlen(name));
 }
+
+const char *data_files_variable(const struct data_files *files, uint64_t address)
+{
+	const struct data_symbol *symbol = find_symbol(files, address);
+
+	return symbol && symbol->start == address ? symbol->name : NULL;
+}

@@ -49,4 +49,7 @@ void data_files_clear(struct data_files *files);
  */
 void data_files_add_name(const struct data_files *files, uint64_t address, struct text *text);
 
+/* The name of the variable that begins at an address; NULL if no symbol names it. */
+const char *data_files_variable(const struct data_files *files, uint64_t address);
+
 #endif
