@@ -207,10 +207,9 @@ static bool begin(const struct heap_options *options, struct session *session, s
 		 : options->stop      ? read_stopped(ret)
 				      : read_running(ret);
 	progress_end();
-	if (*error)
-		return false;
-	ret->paths = graph_shortest_paths(&ret->graph.graph, ret->graph.ranks + 1, nr_ranks - 1);
-	if (!ret->paths)
+	if (!*error && ret->graph.sizes && ret->graph.groups)
+		ret->paths = graph_shortest_paths(&ret->graph.graph, ret->graph.ranks + 1, nr_ranks - 1);
+	if (!*error && !ret->paths)
 		*error = error_no_memory();
 	return ret->paths != NULL;
 }
