@@ -13,4 +13,10 @@
  */
 struct error *heap_open(const struct heap_target *from, struct session **ret);
 
+/*
+ * More words and entries than the objects of the target have together: each has memory of its own. For a value of `steps`
+ * of struct object_refs.
+ */
+uint64_t heap_most_steps(const struct target *target);
+
 #endif

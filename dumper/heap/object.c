@@ -166,6 +166,7 @@ static void print(const struct look *look, struct heap_walk *walk)
 
 static struct error *look_at(struct look *look, struct heap_walk *walk, const struct session *session)
 {
+	walk->refs.steps = heap_most_steps(session->target);
 	heap_walk_each(walk, visit, look);
 	if (walk->no_memory || look->in.no_memory || look->out.no_memory)
 		return error_no_memory();

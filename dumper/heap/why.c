@@ -8,6 +8,7 @@
 
 #include "heap/dominators.h"
 #include "heap/heap_graph.h"
+#include "heap/heap_open.h"
 #include "heap/numbers.h"
 #include "heap/tree_text.h"
 #include "ruby/object_text.h"
@@ -15,6 +16,9 @@
 /* How many levels, and how many rows of each, are printed at most. */
 #define DEPTH	      12
 #define ROWS_OF_LEVEL 12
+
+/* How many words and entries are looked at again to tell how objects refer to others: some ten seconds. */
+#define LABEL_STEPS (UINT64_C(1) << 31)
 
 /* The longest path that is printed. */
 #define PATH_MAX_NODES 1000
@@ -99,10 +103,13 @@ static bool begin(const struct heap_options *options, struct session *session, s
 	ret->ruby.memory = session_memory(session);
 	if (ret->ruby.memory &&
 	    heap_walk_begin(&ret->ruby, target_read_pages, session->target, runs, runs, &ret->walk) &&
-	    heap_roots_read(&ret->walk.lasting, session->module, target_read_pages, session->target, 0, &ret->roots)) {
+	    heap_roots_read(&ret->walk.lasting, session->module, target_read_pages, session->target,
+			    ret->walk.deadline_ns, &ret->roots)) {
+		ret->walk.refs.steps = heap_most_steps(session->target);
 		*error = heap_graph_make(&ret->walk, &ret->roots, &ret->graph);
 		if (*error)
 			return false;
+		ret->walk.refs.steps = LABEL_STEPS;
 		ret->paths = graph_shortest_paths(&ret->graph.graph, ret->graph.ranks + 1, nr_ranks - 1);
 	}
 	if (!ret->paths)
