@@ -20,7 +20,7 @@
 /* How many words and entries are looked at again to tell how objects refer to others: some ten seconds. */
 #define LABEL_STEPS (UINT64_C(1) << 31)
 
-/* The longest path that is printed. */
+/* How many objects of a path are printed at most. */
 #define PATH_MAX_NODES 1000
 
 /* Everything for one look. */
@@ -190,30 +190,48 @@ struct error *heap_dominators(const struct heap_options *options, struct session
 	return end(&look, error, status);
 }
 
-/* Prints the path to one object, from the root on. */
+/* Prints one object of a path, and how the one before it refers to it. */
+static void print_step(struct look *look, uint32_t node)
+{
+	struct text text = {0};
+
+	label(look, look->paths[node], node, &text);
+	if (text.length > 0)
+		text_format(&text, " → ");
+	heap_graph_add_text(&look->walk, node, &text);
+	fputs("  ", stdout);
+	text_print(text.data ? text.data : "?", stdout);
+	putchar('\n');
+	text_clear(&text);
+}
+
+/* Prints the path to one object, from the root on. Of a long path, leaves out the middle. */
 static struct error *print_path(struct look *look, uint32_t node)
 {
-	uint32_t path[PATH_MAX_NODES];
+	char left_out[NUMBER];
+	uint32_t *path;
 	size_t length = 0;
 
 	if (look->paths[node] == GRAPH_NONE) {
 		puts("No path from a known root leads to the object. It may be garbage.");
 		return NULL;
 	}
-	for (uint32_t at = node; at != 0 && length < PATH_MAX_NODES; at = look->paths[at])
-		path[length++] = at;
-	while (length-- > 0) {
-		struct text text = {0};
-
-		label(look, look->paths[path[length]], path[length], &text);
-		if (text.length > 0)
-			text_format(&text, " → ");
-		heap_graph_add_text(&look->walk, path[length], &text);
-		fputs("  ", stdout);
-		text_print(text.data ? text.data : "?", stdout);
-		putchar('\n');
-		text_clear(&text);
+	for (uint32_t at = node; at != 0; at = look->paths[at])
+		length++;
+	path = calloc(length, sizeof(path[0]));
+	if (!path)
+		return error_no_memory();
+	for (size_t i = length; i-- > 0; node = look->paths[node])
+		path[i] = node;
+	for (size_t i = 0; i < length; i++) {
+		if (length > PATH_MAX_NODES && i == PATH_MAX_NODES / 2) {
+			number_text(length - PATH_MAX_NODES, left_out);
+			printf("  … %s objects that are not printed …\n", left_out);
+			i += length - PATH_MAX_NODES;
+		}
+		print_step(look, path[i]);
 	}
+	free(path);
 	return NULL;
 }
 
