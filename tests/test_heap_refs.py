@@ -207,6 +207,35 @@ def test_large(ruby, rbdump):
     assert re.fullmatch(rf"  @following → InList {address:#x}", steps[-1])
 
 
+# Names that could control a terminal.
+CONTROLS = r"""
+NAMES = ["A\u009b2J", "B\u202ec", "Ünïcode", "C\u2028"]
+NAMES.each { |name| Object.const_set(name, Class.new) }
+KEPT = [Object.const_get(NAMES[0]).new, "quote \" \\ and \e[2J"]
+GC.start
+$stdout.write("ready\n")
+$stdout.flush
+sleep
+"""
+
+
+@pytest.mark.any_ruby
+def test_controls(ruby, rbdump):
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", CONTROLS], stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            dump = run(rbdump, "heap", "-f", "objspace", program.pid).stdout
+            tree = run(rbdump, "heap", "--dominators", program.pid).stdout
+        finally:
+            program.kill()
+    objects = written(dump.splitlines()).values()
+    assert {one.get("name") for one in objects} >= {"A\x9b2J", "B\u202ec", "Ünïcode", "C\u2028"}
+    assert "quote \" \\ and \x1b[2J" in {one.get("value") for one in objects}
+    for output in (dump, tree):
+        assert not set(output.replace("\n", "")) & {*map(chr, range(32)), *map(chr, range(127, 160)), "\u2028", "\u202e"}
+    assert "Ünïcode" in dump
+
+
 @pytest.mark.any_ruby
 def test_refusals(rbdump, ruby):
     for arguments in ((1,), ("0x1000",), (1, 2), (1, "0x12g"), (1, 2, "0x1000"), (1, "0x1000", "--json"), (1, "0x0")):
