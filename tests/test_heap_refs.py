@@ -207,6 +207,47 @@ def test_large(ruby, rbdump):
     assert re.fullmatch(rf"  @following → InList {address:#x}", steps[-1])
 
 
+# What only a block of at_exit keeps. The calls overwrite what is left on the stacks.
+NO_PATH = """
+class InBlock
+end
+def keep
+  object = InBlock.new
+  at_exit { object }
+end
+def deep(count, &block)
+  list = [count] * 20
+  count.zero? ? block&.call : deep(count - 1, &block)
+end
+deep(50) { keep }
+deep(100)
+GC.start
+$stdout.write("ready\\n")
+$stdout.flush
+sleep
+"""
+
+
+@pytest.mark.any_ruby
+def test_no_path(ruby, rbdump):
+    """Where no path is found, the reasons are told why there can be one."""
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", NO_PATH], stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            why = run(rbdump, "heap", "--why", "InBlock", program.pid)
+            objects = written(run(rbdump, "heap", "-f", "objspace", program.pid).stdout.splitlines())
+            klass = next(address for address, one in objects.items() if one.get("name") == "InBlock")
+            address = next(address for address, one in objects.items() if int(one.get("class", "0"), 16) == klass)
+            path = run(rbdump, "heap", "--why", hex(address), program.pid)
+        finally:
+            program.kill()
+    assert "1 objects of InBlock; paths lead from the known roots to 0 of them\n" in why.stdout
+    assert "No path from a known root leads to the object. It may be garbage.\n" in path.stdout
+    for done in (why, path):
+        assert "rbdump does not look for the blocks of at_exit and trace_var.\n" in done.stdout
+        assert re.search(r"^\d+ objects may have more references than rbdump finds; most are T_DATA", done.stdout, re.M)
+
+
 # Names that could control a terminal.
 CONTROLS = r"""
 NAMES = ["A\u009b2J", "B\u202ec", "Ünïcode", "C\u2028"]

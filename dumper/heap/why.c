@@ -190,6 +190,23 @@ struct error *heap_dominators(const struct heap_options *options, struct session
 	return end(&look, error, status);
 }
 
+/* Why a path can be missing although there is one. */
+static void print_doubts(const struct look *look)
+{
+	const struct heap_graph *graph = &look->graph;
+	char unknown[NUMBER];
+
+	puts("rbdump does not look for the blocks of at_exit and trace_var.");
+	if (!graph->roots_known)
+		puts("Some roots could not be read.");
+	number_text(graph->unknown, unknown);
+	if (graph->unknown > 0)
+		printf("%s objects may have more references than rbdump finds; most are T_DATA, whose references only "
+		       "C code "
+		       "knows.\n",
+		       unknown);
+}
+
 /* Prints one object of a path, and how the one before it refers to it. */
 static void print_step(struct look *look, uint32_t node)
 {
@@ -214,6 +231,7 @@ static struct error *print_path(struct look *look, uint32_t node)
 
 	if (look->paths[node] == GRAPH_NONE) {
 		puts("No path from a known root leads to the object. It may be garbage.");
+		print_doubts(look);
 		return NULL;
 	}
 	for (uint32_t at = node; at != 0; at = look->paths[at])
@@ -269,7 +287,10 @@ static struct error *print_class(struct look *look, const char *name)
 		return error_create(EXIT_FAILED, "there is no live object of the class %s", name);
 	number_text(found, all);
 	number_text(reached, some);
-	printf("%s objects of %s; paths lead from the known roots to %s of them\n\n", all, name, some);
+	printf("%s objects of %s; paths lead from the known roots to %s of them\n", all, name, some);
+	if (reached < found)
+		print_doubts(look);
+	putchar('\n');
 	return print_tree(look, look->paths, look->graph.sizes, false);
 }
 
