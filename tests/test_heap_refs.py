@@ -205,6 +205,123 @@ def test_path(ruby, rbdump, extension, tmp_path):
         assert (failed.returncode, failed.stderr.count("there is no ")) == (FAILED, 1)
 
 
+# An Array and a Hash of more memory than rbdump copies at once, and a list of more objects than a path has lines.
+LARGE = """
+%w[InArray InHash InList].each { |name| Object.const_set(name, Class.new) }
+ELEMENTS = Array.new(18_000_000)
+ELEMENTS[-1] = InArray.new
+TABLE = {}
+6_000_000.times { |key| TABLE[key] = nil }
+TABLE[:last] = InHash.new
+class Link
+  def initialize(following)
+    @following = following
+  end
+end
+LIST = (1..3_000).inject(InList.new) { |following, _| Link.new(following) }
+GC.start
+$stdout.write("ready\n")
+$stdout.flush
+sleep
+"""
+
+
+@pytest.mark.any_ruby
+def test_large(ruby, rbdump):
+    """The last object of a large Array, of a large Hash, and of a long list."""
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", LARGE], stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            why = {name: run(rbdump, "heap", "--why", name, program.pid) for name in ("InArray", "InHash", "InList")}
+            objects = written(run(rbdump, "heap", "-f", "objspace", program.pid).stdout.splitlines())
+            klass = next(address for address, one in objects.items() if one.get("name") == "InList")
+            address = next(address for address, one in objects.items() if int(one.get("class", "0"), 16) == klass)
+            path = run(rbdump, "heap", "--why", hex(address), program.pid)
+        finally:
+            program.kill()
+    for name, done in why.items():
+        assert f"1 objects of {name}; paths lead from the known roots to 1 of them" in done.stdout
+    assert re.search(r"constant ELEMENTS → Array \(18000000 entries\) ", why["InArray"].stdout)
+    assert re.search(r" \[17999999\] → InArray ", why["InArray"].stdout)
+    assert re.search(r" \[:last\] → InHash ", why["InHash"].stdout)
+    steps = path.stdout.splitlines()[1:]
+    assert len(steps) == 1001, path.stdout
+    # The root and the class Object; the end of the list is the last.
+    assert "→ class Object 0x" in steps[0] and re.match("  constant LIST → Link 0x", steps[1])
+    assert steps[500] == "  … 2,002 objects that are not printed …"
+    assert re.fullmatch(rf"  @following → InList {address:#x}", steps[-1])
+
+
+# What only a block of at_exit keeps. The calls overwrite what is left on the stacks.
+NO_PATH = """
+class InBlock
+end
+def keep
+  object = InBlock.new
+  at_exit { object }
+end
+def deep(count, &block)
+  list = [count] * 20
+  count.zero? ? block&.call : deep(count - 1, &block)
+end
+deep(50) { keep }
+deep(100)
+GC.start
+$stdout.write("ready\\n")
+$stdout.flush
+sleep
+"""
+
+
+@pytest.mark.any_ruby
+def test_no_path(ruby, rbdump):
+    """Where no path is found, the reasons are told why there can be one."""
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", NO_PATH], stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            why = run(rbdump, "heap", "--why", "InBlock", program.pid)
+            objects = written(run(rbdump, "heap", "-f", "objspace", program.pid).stdout.splitlines())
+            klass = next(address for address, one in objects.items() if one.get("name") == "InBlock")
+            address = next(address for address, one in objects.items() if int(one.get("class", "0"), 16) == klass)
+            path = run(rbdump, "heap", "--why", hex(address), program.pid)
+        finally:
+            program.kill()
+    assert "1 objects of InBlock; paths lead from the known roots to 0 of them\n" in why.stdout
+    assert "No path from a known root leads to the object. It may be garbage.\n" in path.stdout
+    for done in (why, path):
+        assert "rbdump does not look for the blocks of at_exit and trace_var.\n" in done.stdout
+        assert re.search(r"^\d+ objects may have more references than rbdump finds; most are T_DATA", done.stdout, re.M)
+
+
+# Names that could control a terminal.
+CONTROLS = r"""
+NAMES = ["A\u009b2J", "B\u202ec", "Ünïcode", "C\u2028"]
+NAMES.each { |name| Object.const_set(name, Class.new) }
+KEPT = [Object.const_get(NAMES[0]).new, "quote \" \\ and \e[2J"]
+GC.start
+$stdout.write("ready\n")
+$stdout.flush
+sleep
+"""
+
+
+@pytest.mark.any_ruby
+def test_controls(ruby, rbdump):
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", CONTROLS], stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            dump = run(rbdump, "heap", "-f", "objspace", program.pid).stdout
+            tree = run(rbdump, "heap", "--dominators", program.pid).stdout
+        finally:
+            program.kill()
+    objects = written(dump.splitlines()).values()
+    assert {one.get("name") for one in objects} >= {"A\x9b2J", "B\u202ec", "Ünïcode", "C\u2028"}
+    assert "quote \" \\ and \x1b[2J" in {one.get("value") for one in objects}
+    for output in (dump, tree):
+        assert not set(output.replace("\n", "")) & {*map(chr, range(32)), *map(chr, range(127, 160)), "\u2028", "\u202e"}
+    assert "Ünïcode" in dump
+
+
 @pytest.mark.any_ruby
 def test_refusals(rbdump, ruby):
     for arguments in ((1,), ("0x1000",), (1, 2), (1, "0x12g"), (1, 2, "0x1000"), (1, "0x1000", "--json"), (1, "0x0")):

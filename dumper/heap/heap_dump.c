@@ -77,10 +77,13 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 
 	ruby.memory = session_memory(session);
 	if (ruby.memory && heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk) &&
-	    heap_roots_read(&walk.lasting, session->module, target_read_pages, session->target, 0, &roots))
+	    heap_roots_read(&walk.lasting, session->module, target_read_pages, session->target, walk.deadline_ns,
+			    &roots)) {
+		walk.refs.steps = heap_most_steps(session->target);
 		error = write_to(options->output, &walk, &roots, &result);
-	else
+	} else {
 		error = error_no_memory();
+	}
 	if (!error && walk.no_memory)
 		error = error_no_memory();
 	if (!error)

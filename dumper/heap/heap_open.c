@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "ruby/heap_pages.h"
 #include "ruby/ivars_search.h"
+#include "ruby/object_refs.h"
 #include "session/open.h"
 
 static struct error *lacks(const char *label)
@@ -86,4 +87,20 @@ void heap_open_print_nearest(const struct session *session, const char *prefix, 
 	fprintf(stream, "%sThe layout was not made for this release, but for ", prefix);
 	text_print(releases, stream);
 	fputs(": the output can be wrong.\n", stream);
+}
+
+/* For what the target maps while its heap is read. */
+#define MORE_STEPS (UINT64_C(1) << 26)
+
+uint64_t heap_most_steps(const struct target *target)
+{
+	uint64_t bytes = 0;
+
+	/* A core lists only the mappings of files. */
+	if (!target->operations->runs)
+		return OBJECT_REFS_STEPS;
+	for (size_t i = 0; i < target->nr_mappings; i++)
+		bytes += target->mappings[i].end - target->mappings[i].start;
+	/* Some memory can be looked at twice: that of a T_DATA is also part of another one. */
+	return bytes / 8 * 2 < OBJECT_REFS_STEPS - MORE_STEPS ? bytes / 8 * 2 + MORE_STEPS : OBJECT_REFS_STEPS;
 }

@@ -9,7 +9,10 @@
 #include "memory/overlay.h"
 #include "ruby/value.h"
 
-/* The pages of memory for what is outside the heap and belongs to the objects of one of its pages: at most 128 MiB. */
+/*
+ * The pages of memory for what is outside the heap and belongs to the objects of one of its pages: at most 128 MiB. If
+ * the objects have more, for example an Array with 20 million elements, it is read piece by piece.
+ */
 #define OUTSIDE_PAGES 32768u
 
 /* The pages of memory for what does not change. */
@@ -17,6 +20,13 @@
 
 /* The pages of memory for the list of the heap's pages and their descriptions. */
 #define LIST_PAGES 65536u
+
+/*
+ * The longest time for a whole walk, as for a count of the heap, and for the objects of one page. A hostile target can
+ * have objects that lead to much memory, and each of them to the same.
+ */
+#define WALK_NS UINT64_C(300000000000)
+#define PAGE_NS 10000000000L
 
 /* The longest piece of memory that is copied in advance. */
 #define PIECE_MAX (UINT64_C(64) << 20)
@@ -50,6 +60,7 @@ static bool renew_lasting(struct heap_walk *walk)
 
 	if (!memory)
 		return false;
+	memory_recycle(memory);
 	memory_destroy(walk->lasting.memory);
 	walk->lasting.memory = walk->refs.ivars.lasting = walk->sizes.ivars.lasting = memory;
 	return true;
@@ -65,9 +76,11 @@ bool heap_walk_begin(const struct ruby *ruby, memory_source *source, void *conte
 	    .context = context,
 	    .runs = runs,
 	    .lasting = *ruby,
-	    .deadline_ns = UINT64_MAX,
+	    .deadline_ns = monotonic_ns() + WALK_NS,
 	};
 	ret->lasting.memory = memory_create(source, context, LASTING_PAGES);
+	if (ret->lasting.memory)
+		memory_recycle(ret->lasting.memory);
 	if (ret->copy && ret->lasting.memory && object_refs_read(&ret->lasting, &ret->refs) &&
 	    object_sizes_read(&ret->lasting, &ret->sizes) && number_slots(ret))
 		return true;
@@ -126,6 +139,8 @@ static struct memory *copy_outside(struct heap_walk *walk, const struct heap_cop
 
 	if (!outside)
 		return NULL;
+	memory_recycle(outside);
+	memory_limit(outside, PAGE_NS);
 	*piece = (struct memory_piece){
 	    .address = page->at.start, .length = page->at.slots * page->at.slot_size, .data = page->slots};
 	memory_overlay(outside, piece, 1, 0, 0);
@@ -169,6 +184,7 @@ static bool visit_page(struct heap_walk *walk, const struct heap_copy_page *page
 		if (object.type != 0)
 			goes_on = visit(context, walk, &object);
 	}
+	walk->incomplete |= memory_is_over(outside);
 	memory_destroy(outside);
 	return goes_on;
 }

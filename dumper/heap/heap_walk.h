@@ -23,7 +23,7 @@ struct heap_walk {
 	struct object_refs refs;
 	struct object_sizes sizes;
 	bool strings;	      /* the caller reads the bytes of Strings */
-	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC) */
+	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC); the caller can change it */
 	bool late;	      /* the time was over before all pages were read, or the user has ended it (progress.h) */
 	bool incomplete;      /* a page, or the list of pages, could not be read in time or at all */
 	bool blind;	      /* dead objects could not be told from live ones in some pages */

@@ -36,7 +36,7 @@ struct writer {
 	size_t references;
 };
 
-/* As Ruby: a byte that is not ASCII is not escaped, so only text of ASCII is written by this function. */
+/* Writes a string of valid UTF-8. As Ruby, but characters that control a terminal are escaped, too (text_control()). */
 static void string(struct writer *writer, const uint8_t *bytes, size_t length)
 {
 	FILE *stream = writer->stream;
@@ -44,8 +44,13 @@ static void string(struct writer *writer, const uint8_t *bytes, size_t length)
 	fputc_unlocked('"', stream);
 	for (size_t i = 0; i < length; i++) {
 		const uint8_t c = bytes[i];
+		uint32_t point;
+		const size_t control = c >= 0x80 ? text_control(bytes + i, length - i, &point) : 0;
 
-		if (c == '"' || c == '\\') {
+		if (control > 0) {
+			fprintf(stream, "\\u%04x", (unsigned int)point);
+			i += control - 1;
+		} else if (c == '"' || c == '\\') {
 			fputc_unlocked('\\', stream);
 			fputc_unlocked(c, stream);
 		} else if (c < 0x20 || c == 0x7f) {

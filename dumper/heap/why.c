@@ -22,7 +22,10 @@
 #define DEPTH	      12
 #define ROWS_OF_LEVEL 12
 
-/* The longest path that is printed. */
+/* How many words and entries are looked at again to tell how objects refer to others: some ten seconds. */
+#define LABEL_STEPS (UINT64_C(1) << 31)
+
+/* How many objects of a path are printed at most. */
 #define PATH_MAX_NODES 1000
 
 /*
@@ -138,9 +141,11 @@ static struct error *read_heap(struct look *look, bool runs, uint64_t deadline_n
 		return error_no_memory();
 	if (deadline_ns != 0)
 		look->walk.deadline_ns = deadline_ns;
+	look->walk.refs.steps = heap_most_steps(session->target);
 	error = heap_graph_make(&look->walk, &look->roots, &look->graph);
 	if (error)
 		return error;
+	look->walk.refs.steps = LABEL_STEPS;
 	if (!collections_now(&look->ruby, target_read_pages, session->target, &after))
 		return error_no_memory();
 	look->collected = runs && !collections_same_objects(&before, &after);
@@ -299,32 +304,65 @@ struct error *heap_dominators(const struct heap_options *options, struct session
 	return end(&look, error, status);
 }
 
-/* Prints the path to one object, from the root on. */
+/* Why a path can be missing although there is one. */
+static void print_doubts(const struct look *look)
+{
+	const struct heap_graph *graph = &look->graph;
+	char unknown[NUMBER];
+
+	puts("rbdump does not look for the blocks of at_exit and trace_var.");
+	number_text(graph->unknown, unknown);
+	if (graph->unknown > 0)
+		printf("%s objects may have more references than rbdump finds; most are T_DATA, whose references only "
+		       "C code knows.\n",
+		       unknown);
+}
+
+/* Prints one object of a path, and how the one before it refers to it. */
+static void print_step(struct look *look, uint32_t node)
+{
+	struct text text = {0};
+
+	label(look, look->paths[node], node, &text);
+	if (text.length > 0)
+		text_format(&text, " → ");
+	heap_graph_add_text(&look->graph, &look->walk, node, &text);
+	fputs("  ", stdout);
+	text_print(text.data ? text.data : "?", stdout);
+	putchar('\n');
+	text_clear(&text);
+}
+
+/* Prints the path to one object, from the root on. Of a long path, leaves out the middle. */
 static struct error *print_path(struct look *look, uint32_t node)
 {
-	uint32_t path[PATH_MAX_NODES];
+	char left_out[NUMBER];
+	uint32_t *path;
 	size_t length = 0;
 
 	print_head(look);
 	putchar('\n');
 	if (look->paths[node] == GRAPH_NONE) {
 		puts("No path from a known root leads to the object. It may be garbage.");
+		print_doubts(look);
 		return NULL;
 	}
-	for (uint32_t at = node; at != 0 && length < PATH_MAX_NODES; at = look->paths[at])
-		path[length++] = at;
-	while (length-- > 0) {
-		struct text text = {0};
-
-		label(look, look->paths[path[length]], path[length], &text);
-		if (text.length > 0)
-			text_format(&text, " → ");
-		heap_graph_add_text(&look->graph, &look->walk, path[length], &text);
-		fputs("  ", stdout);
-		text_print(text.data ? text.data : "?", stdout);
-		putchar('\n');
-		text_clear(&text);
+	for (uint32_t at = node; at != 0; at = look->paths[at])
+		length++;
+	path = calloc(length, sizeof(path[0]));
+	if (!path)
+		return error_no_memory();
+	for (size_t i = length; i-- > 0; node = look->paths[node])
+		path[i] = node;
+	for (size_t i = 0; i < length; i++) {
+		if (length > PATH_MAX_NODES && i == PATH_MAX_NODES / 2) {
+			number_text(length - PATH_MAX_NODES, left_out);
+			printf("  … %s objects that are not printed …\n", left_out);
+			i += length - PATH_MAX_NODES;
+		}
+		print_step(look, path[i]);
 	}
+	free(path);
 	return NULL;
 }
 
@@ -364,10 +402,12 @@ static struct error *print_class(struct look *look, const char *name)
 	number_text(found, all);
 	number_text(found - reached, others);
 	printf("%s %s of %s; paths lead from the known roots to ", all, found == 1 ? "object" : "objects", name);
-	if (reached == found)
+	if (reached == found) {
 		puts(found == 1 ? "it" : "all of them");
-	else
+	} else {
 		printf("all but %s, which may be garbage\n", others);
+		print_doubts(look);
+	}
 	if (reached == 0)
 		return NULL;
 	putchar('\n');

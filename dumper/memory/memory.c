@@ -47,6 +47,7 @@ struct memory {
 	bool sealed;
 	bool sealed_changing; /* memory_seal_changing() */
 	bool copies_fresh;    /* pages that are copied now are fresh */
+	bool recycles;	      /* memory_recycle() */
 	enum memory_kind kind;
 	size_t missed;
 	size_t copied; /* pages, by reads */
@@ -174,6 +175,20 @@ void memory_destroy(struct memory *memory)
 	free(memory);
 }
 
+void memory_recycle(struct memory *memory)
+{
+	memory->recycles = true;
+}
+
+/* Drops all pages. */
+static void empty(struct memory *memory)
+{
+	drop_copies(memory);
+	memset(memory->pages, 0, memory->capacity * sizeof(memory->pages[0]));
+	memory->count = 0;
+	memory->last = NULL;
+}
+
 /* Contiguous room for `count` pages; NULL if there is not enough memory. */
 static uint8_t *reserve(struct memory *memory, size_t count)
 {
@@ -253,6 +268,10 @@ static const uint8_t *page_data(struct memory *memory, uint64_t number)
 
 	if (!page || page->number != number) {
 		page = enter_page(memory, number);
+		if (!page && memory->recycles && memory->count > 0) {
+			empty(memory);
+			page = enter_page(memory, number);
+		}
 		if (!page)
 			return NULL;
 		memory->last = page;

@@ -40,6 +40,13 @@ struct memory;
 struct memory *memory_create(memory_source *source, void *context, size_t max_pages);
 void memory_destroy(struct memory *memory); /* NULL is fine */
 
+/*
+ * From this call on, a read that needs more pages than the snapshot may have drops all pages that were copied so far,
+ * and does not fail. So the same bytes can be copied twice, at different moments. memory_want() drops nothing. Do not
+ * use this function with memory_forget() and the functions for data that changes.
+ */
+void memory_recycle(struct memory *memory);
+
 /* Copies `length` bytes at `address` to `buffer`. Returns false if any of these bytes cannot be read. */
 bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length);
 

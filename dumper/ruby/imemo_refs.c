@@ -286,13 +286,10 @@ static bool fields_refs(struct refs_walk *walk)
 
 static bool give_key(void *context, struct access *access, uint64_t key, uint64_t record)
 {
-	struct refs_walk *walk = context;
+	const struct refs_walk *walk = context;
 
+	(void)access;
 	(void)record;
-	if (!refs_step(walk)) {
-		access_fail(access, key);
-		return false;
-	}
 	refs_give(walk, key, REF_KEY, 0, REF_EXACT);
 	return true;
 }
@@ -301,8 +298,8 @@ static bool give_key(void *context, struct access *access, uint64_t key, uint64_
 static bool cdhash_refs(struct refs_walk *walk)
 {
 	return has(walk, F_cdhash_table) &&
-	       st_each(walk->access, access_address(walk->access, walk->slot->address, F_cdhash_table),
-		       walk->refs->steps, give_key, walk);
+	       st_each_step(walk->access, access_address(walk->access, walk->slot->address, F_cdhash_table),
+			    &walk->refs->steps, give_key, walk);
 }
 
 bool imemo_refs(struct refs_walk *walk)

@@ -44,8 +44,6 @@ static bool give_entry(void *context, struct access *access, uint64_t key, uint6
 	struct table_walk *table = context;
 
 	(void)access;
-	if (!refs_step(table->walk))
-		return false;
 	if (table->keys)
 		refs_give(table->walk, key, REF_KEY, 0, REF_EXACT);
 	refs_give(table->walk, record, table->label, key, REF_EXACT);
@@ -56,5 +54,5 @@ bool refs_give_table(struct refs_walk *walk, uint64_t table, enum ref_label labe
 {
 	struct table_walk context = {walk, label, keys};
 
-	return st_each(walk->access, table, SIZE_MAX, give_entry, &context);
+	return st_each_step(walk->access, table, &walk->refs->steps, give_entry, &context);
 }

@@ -27,8 +27,19 @@ static enum form form_of(struct access *access, uint64_t table)
 struct each {
 	st_visit *visit;
 	void *context;
-	bool addresses; /* give the address of each entry as its record */
+	bool addresses;	 /* give the address of each entry as its record */
+	uint64_t *steps; /* st_each_step(); NULL: no limit */
 };
+
+static bool step(const struct each *each)
+{
+	if (!each->steps)
+		return true;
+	if (*each->steps == 0)
+		return false;
+	--*each->steps;
+	return true;
+}
 
 static bool visit_entry(struct access *access, uint64_t entry, const struct each *each)
 {
@@ -48,7 +59,7 @@ static bool each_in_row(struct access *access, uint64_t table, size_t limit, con
 		uint64_t entry = entries + at * access_sizeof(access, S_st_entry);
 
 		/* st.c, v2_4_0 to v4.0.5 and head: DELETED_ENTRY_P(), RESERVED_HASH_VAL. */
-		if (seen >= limit ||
+		if (seen >= limit || !step(each) ||
 		    (access_member(access, entry, F_st_entry_hash) != UINT64_MAX && !visit_entry(access, entry, each)))
 			return false;
 	}
@@ -56,7 +67,7 @@ static bool each_in_row(struct access *access, uint64_t table, size_t limit, con
 }
 
 /* 1.9.3 has keys and records in turn in the place of the array of lists. */
-static bool each_packed(struct access *access, uint64_t table, bool pairs, size_t limit, st_visit *visit, void *context)
+static bool each_packed(struct access *access, uint64_t table, bool pairs, size_t limit, const struct each *each)
 {
 	uint64_t at = access_member(access, table, pairs ? F_st_bins : F_st_packed);
 	uint64_t count = access_member(access, table, pairs ? F_st_num_entries : F_st_real_entries);
@@ -66,7 +77,7 @@ static bool each_packed(struct access *access, uint64_t table, bool pairs, size_
 	for (uint64_t i = 0; i < count && !access->failed; i++) {
 		uint64_t key, record;
 
-		if (i >= limit)
+		if (i >= limit || !step(each))
 			return false;
 		if (pairs) {
 			key = access_word(access, at + i * 16);
@@ -75,7 +86,7 @@ static bool each_packed(struct access *access, uint64_t table, bool pairs, size_
 			key = access_member(access, at + i * access_sizeof(access, S_st_packed), F_st_packed_key);
 			record = access_member(access, at + i * access_sizeof(access, S_st_packed), F_st_packed_val);
 		}
-		if (access->failed || !visit(context, access, key, record))
+		if (access->failed || !each->visit(each->context, access, key, record))
 			return false;
 	}
 	return !access->failed;
@@ -92,8 +103,10 @@ static bool each_in_lists(struct access *access, uint64_t table, size_t limit, c
 	for (uint64_t i = 0; i < count && !access->failed; i++) {
 		uint64_t entry = access_word(access, bins + i * 8);
 
+		if (!step(each))
+			return false;
 		for (; entry != 0 && !access->failed; entry = access_member(access, entry, F_st_entry_next)) {
-			if (seen++ >= limit || !visit_entry(access, entry, each))
+			if (seen++ >= limit || !step(each) || !visit_entry(access, entry, each))
 				return false;
 		}
 	}
@@ -111,20 +124,27 @@ static bool each_entry(struct access *access, uint64_t table, size_t limit, cons
 	case LISTS:
 		return each_in_lists(access, table, limit, each);
 	case PACKED:
-		return !each->addresses && each_packed(access, table, false, limit, each->visit, each->context);
+		return !each->addresses && each_packed(access, table, false, limit, each);
 	default:
-		return !each->addresses && each_packed(access, table, true, limit, each->visit, each->context);
+		return !each->addresses && each_packed(access, table, true, limit, each);
 	}
 }
 
 bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context)
 {
-	return each_entry(access, table, limit, &(struct each){visit, context, false});
+	return each_entry(access, table, limit, &(struct each){.visit = visit, .context = context});
+}
+
+bool st_each_step(struct access *access, uint64_t table, uint64_t *steps, st_visit *visit, void *context)
+{
+	const struct each each = {.visit = visit, .context = context, .steps = steps};
+
+	return each_entry(access, table, SIZE_MAX, &each);
 }
 
 bool st_each_address(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context)
 {
-	return each_entry(access, table, limit, &(struct each){visit, context, true});
+	return each_entry(access, table, limit, &(struct each){.visit = visit, .context = context, .addresses = true});
 }
 
 uint64_t st_record_at(struct access *access, uint64_t entry, uint64_t key)

@@ -67,6 +67,28 @@ static void test_each_page_once(void **state)
 	assert_int_equal(memory_pages(*state), 2);
 }
 
+/* A snapshot that recycles has room for more than its pages, one after the other. */
+static void test_recycled(void **state)
+{
+	struct memory *memory = memory_create(source, target, 4);
+	uint8_t bytes[16];
+
+	(void)state;
+	assert_non_null(memory);
+	for (size_t i = 0; i < 4; i++)
+		assert_reads(memory, i * MEMORY_PAGE, 8);
+	assert_false(memory_read(memory, BASE + 4 * MEMORY_PAGE, bytes, 8));
+	memory_recycle(memory);
+	for (size_t i = 0; i < PAGES; i++)
+		assert_reads(memory, i * MEMORY_PAGE, 8);
+	assert_true(memory_pages(memory) <= 4);
+	/* Across all pages that there is room for, and up to a page that cannot be read. */
+	assert_reads(memory, 10, 3 * MEMORY_PAGE);
+	readable[PAGES - 1] = false;
+	assert_false(memory_read(memory, BASE + (PAGES - 1) * MEMORY_PAGE - 8, bytes, 16));
+	memory_destroy(memory);
+}
+
 static void slow_source(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
@@ -547,6 +569,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_passes, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_limit, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_lacking, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_recycled, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_slow_source, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_hostile_addresses, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_sealed_unreadable, set_up, tear_down),

@@ -212,6 +212,50 @@ static void test_packed(void **state)
 	assert_unreadable(s, table);
 }
 
+/* Deleted entries, and lists without entries, take steps, too: a hostile table can have any number of them. */
+static void test_steps(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t table = synthetic_struct(s, S_st), size = (uint64_t)s->layout->sizes[S_st_entry].value;
+	uint64_t entries = synthetic_allocate(s, 20 * size), empty[BINS] = {0}, bins, steps;
+	struct access access;
+	struct sum sum = {0};
+
+	for (uint64_t i = 0; i < 20; i++)
+		synthetic_set(s, entries + i * size, F_st_entry_hash, DELETED_HASH);
+	synthetic_set(s, table, F_st_entries, entries);
+	synthetic_set(s, table, F_st_entries_start, 0);
+	synthetic_set(s, table, F_st_entries_bound, 20);
+	for (steps = 0; steps < 20; steps++) {
+		uint64_t left = steps;
+
+		access = ruby_access(&s->ruby);
+		assert_false(st_each_step(&access, table, &left, add, &sum));
+		assert_false(access.failed);
+		assert_int_equal(left, 0);
+	}
+	steps = 21;
+	access = ruby_access(&s->ruby);
+	assert_true(st_each_step(&access, table, &steps, add, &sum));
+	assert_int_equal(steps, 1);
+	assert_int_equal(sum.count, 0);
+
+	use_lists(s);
+	table = synthetic_struct(s, S_st);
+	bins = synthetic_allocate(s, sizeof(empty));
+	synthetic_put(s, bins, empty, sizeof(empty));
+	synthetic_set(s, table, F_st_bins, bins);
+	synthetic_set(s, table, F_st_num_bins, BINS);
+	synthetic_set(s, table, F_st_num_entries, 0);
+	synthetic_set(s, table, F_st_entries_packed, 0);
+	steps = BINS - 1;
+	access = ruby_access(&s->ruby);
+	assert_false(st_each_step(&access, table, &steps, add, &sum));
+	steps = BINS;
+	assert_true(st_each_step(&access, table, &steps, add, &sum));
+	assert_int_equal(steps, 0);
+}
+
 /* 1.9.3, few entries: keys and records in the place of the lists. */
 static void test_packed_pairs(void **state)
 {
@@ -237,6 +281,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_lists, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_circle, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_packed, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_steps, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_packed_pairs, synthetic_set_up, synthetic_tear_down),
 	};
 
