@@ -7,30 +7,7 @@
 #include "base/addresses.h"
 #include "base/clock.h"
 #include "memory/footprint.h"
-
-enum page_state {
-	PAGE_EMPTY = 0,	 /* slot not in use */
-	PAGE_WANTED,	 /* known to be needed, not copied */
-	PAGE_COPIED,	 /* `data` holds it */
-	PAGE_UNREADABLE, /* the source could not read it */
-};
-
-struct page {
-	uint64_t number; /* address / MEMORY_PAGE */
-	uint8_t *data;
-	const uint8_t *again; /* the second copy; NULL if there is none, or it could not be read */
-	enum page_state state;
-	bool fresh; /* it was copied between memory_forget_changing() and memory_seal_changing() */
-	/* Which kinds of reads there were: bits, 1 << enum memory_kind. In this pass, and in the one before. */
-	uint8_t reads, reads_before;
-};
-
-/* Room for copies of pages, never moved. */
-struct block {
-	struct block *next;
-	size_t used, capacity; /* in pages */
-	uint8_t data[];
-};
+#include "memory/memory_parts.h"
 
 #define PAGES_PER_BLOCK 64
 
@@ -40,52 +17,12 @@ struct block {
 /* The clock is read after so many reads, and before each copy: reading the clock takes longer than a read. */
 #define READS_PER_LOOK 64
 
-struct memory {
-	memory_source *source;
-	void *context;
-	size_t max_pages;
-	bool sealed;
-	bool sealed_changing; /* memory_seal_changing() */
-	bool copies_fresh;    /* pages that are copied now are fresh */
-	bool recycles;	      /* memory_recycle() */
-	enum memory_kind kind;
-	size_t missed;
-	size_t copied; /* pages, by reads */
-
-	clockid_t clock;
-	long limit_ns; /* from `limited` on, by that clock; 0: no limit */
-	struct timespec limited;
-	unsigned int reads; /* since the clock was read */
-	bool over;
-
-	struct page *pages; /* hash table, open addressing */
-	size_t capacity;    /* a power of two */
-	size_t count;
-	struct page *last; /* the page of the last read */
-
-	struct block *blocks; /* the newest first */
-
-	struct overlay overlay;
-
-	struct footprint *footprint; /* receives what is read; NULL */
-
-	bool (*lacks)(const void *context, uint64_t page);
-	const void *lacks_context;
-	size_t lacked;
-
-	/* What memory_forget() has prepared: */
-	uint64_t *plan; /* addresses, ascending */
-	bool *plan_ok;
-	size_t plan_count;
-	uint8_t *plan_data;
-};
-
 static size_t slot_of(const struct memory *memory, uint64_t number)
 {
 	return (size_t)((number * 0x9e3779b97f4a7c15ULL) >> 20) & (memory->capacity - 1);
 }
 
-static struct page *find_page(const struct memory *memory, uint64_t number)
+struct page *memory_find_page(const struct memory *memory, uint64_t number)
 {
 	size_t i = slot_of(memory, number);
 
@@ -106,7 +43,7 @@ static bool grow(struct memory *memory)
 	memory->capacity = old_capacity * 2;
 	for (size_t i = 0; i < old_capacity; i++)
 		if (old[i].state != PAGE_EMPTY)
-			*find_page(memory, old[i].number) = old[i];
+			*memory_find_page(memory, old[i].number) = old[i];
 	free(old);
 	memory->last = NULL;
 	return true;
@@ -115,7 +52,7 @@ static bool grow(struct memory *memory)
 /* The page's slot; a new page is entered as wanted. NULL if there is no room. */
 static struct page *enter_page(struct memory *memory, uint64_t number)
 {
-	struct page *page = find_page(memory, number);
+	struct page *page = memory_find_page(memory, number);
 
 	if (page->state != PAGE_EMPTY)
 		return page;
@@ -124,7 +61,7 @@ static struct page *enter_page(struct memory *memory, uint64_t number)
 	if (memory->count * 2 >= memory->capacity) {
 		if (!grow(memory))
 			return NULL;
-		page = find_page(memory, number);
+		page = memory_find_page(memory, number);
 	}
 	page->number = number;
 	page->state = PAGE_WANTED;
@@ -427,7 +364,7 @@ void memory_prefetch(struct memory *memory)
 {
 	memory->source(memory->context, memory->plan, memory->plan_count, memory->plan_data, memory->plan_ok);
 	for (size_t i = 0; i < memory->plan_count; i++) {
-		struct page *page = find_page(memory, memory->plan[i] / MEMORY_PAGE);
+		struct page *page = memory_find_page(memory, memory->plan[i] / MEMORY_PAGE);
 
 		page->data = memory->plan_data + i * MEMORY_PAGE;
 		page->state = memory->plan_ok[i] ? PAGE_COPIED : PAGE_UNREADABLE;
@@ -436,17 +373,7 @@ void memory_prefetch(struct memory *memory)
 	memory->plan_count = 0;
 }
 
-/* Copies of many pages, in one call of the source. */
-struct copies {
-	uint64_t *pages; /* addresses, ascending */
-	bool *ok;
-	uint8_t *data; /* of the snapshot */
-	size_t count;  /* 0 if there is not enough memory */
-	bool none;     /* there was nothing to copy */
-};
-
-/* Copies all pages that are chosen. The caller frees the copies' `pages` and `ok`. */
-static struct copies copy_pages(struct memory *memory,
+struct copies memory_copy_pages(struct memory *memory,
 				bool (*chosen)(const struct memory *memory, const struct page *page))
 {
 	struct copies copies = {
@@ -469,76 +396,10 @@ static struct copies copy_pages(struct memory *memory,
 	return copies;
 }
 
-static void free_copies(const struct copies *copies)
+void memory_free_copies(const struct copies *copies)
 {
 	free(copies->pages);
 	free(copies->ok);
-}
-
-static bool is_fresh(const struct memory *memory, const struct page *page)
-{
-	return memory->copies_fresh && page->state == PAGE_COPIED && page->fresh;
-}
-
-bool memory_copy_again(struct memory *memory)
-{
-	const struct copies copies = copy_pages(memory, is_fresh);
-	const bool enough = copies.data || copies.none;
-
-	for (size_t i = 0; i < copies.count; i++) {
-		struct page *page = find_page(memory, copies.pages[i] / MEMORY_PAGE);
-
-		page->again = copies.ok[i] ? copies.data + i * MEMORY_PAGE : NULL;
-		if (!copies.ok[i])
-			page->state = PAGE_UNREADABLE;
-	}
-	free_copies(&copies);
-	return enough;
-}
-
-/*
- * The bytes of `count` pages from the page `first` on, as memory_copy_again() has copied them; if it has not copied all
- * of these pages, as they are now. False if they cannot be read.
- */
-static bool read_again(struct memory *memory, uint64_t first, size_t count, uint8_t *buffer)
-{
-	uint64_t *pages = malloc(count * sizeof(*pages));
-	bool *ok = calloc(count, sizeof(*ok)), done = pages && ok;
-	size_t copied = 0;
-
-	while (copied < count && find_page(memory, first + copied)->again) {
-		memcpy(buffer + copied * MEMORY_PAGE, find_page(memory, first + copied)->again, MEMORY_PAGE);
-		copied++;
-	}
-	if (copied < count && done) {
-		for (size_t i = 0; i < count; i++)
-			pages[i] = (first + i) * MEMORY_PAGE;
-		memory->source(memory->context, pages, count, buffer, ok);
-		for (size_t i = 0; i < count; i++)
-			done &= ok[i];
-	}
-	free(pages);
-	free(ok);
-	return done;
-}
-
-bool memory_has_changed(struct memory *memory, uint64_t address, size_t length)
-{
-	uint64_t first = address / MEMORY_PAGE, count = (address + length - 1) / MEMORY_PAGE - first + 1;
-	uint8_t *copy, *now;
-	bool changed;
-
-	if (length == 0)
-		return false;
-	if (length > UINT64_MAX - address || count > memory->max_pages)
-		return true;
-	copy = malloc(length);
-	now = malloc(count * MEMORY_PAGE);
-	changed = !copy || !now || !memory_read(memory, address, copy, length) ||
-		  !read_again(memory, first, count, now) || memcmp(now + address % MEMORY_PAGE, copy, length) != 0;
-	free(copy);
-	free(now);
-	return changed;
 }
 
 void memory_want(struct memory *memory, uint64_t start, uint64_t end)
@@ -568,17 +429,17 @@ static bool is_wanted(const struct memory *memory, const struct page *page)
 
 size_t memory_fetch(struct memory *memory)
 {
-	const struct copies copies = copy_pages(memory, is_wanted);
+	const struct copies copies = memory_copy_pages(memory, is_wanted);
 
 	for (size_t i = 0; i < copies.count; i++) {
-		struct page *page = find_page(memory, copies.pages[i] / MEMORY_PAGE);
+		struct page *page = memory_find_page(memory, copies.pages[i] / MEMORY_PAGE);
 
 		page->data = copies.data + i * MEMORY_PAGE;
 		page->state = copies.ok[i] ? PAGE_COPIED : PAGE_UNREADABLE;
 		page->fresh = memory->copies_fresh;
 	}
 	memory->missed = 0;
-	free_copies(&copies);
+	memory_free_copies(&copies);
 	return copies.count;
 }
 

@@ -20,14 +20,7 @@
 #include <time.h>
 
 #include "memory/overlay.h"
-
-#define MEMORY_PAGE ((uint64_t)4096)
-
-/*
- * The source of pages: a function that copies `count` pages to `buffer`, without gaps. `pages` contains the addresses
- * of these pages, in ascending order. The function sets ok[i] to true if page i could be read.
- */
-typedef void memory_source(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
+#include "memory/page.h"
 
 struct memory;
 
@@ -143,7 +136,6 @@ size_t memory_lacked(const struct memory *memory);
  * Data that lasts is copied after the first moment. The caller must find out whether this data was the same at the
  * first moment (ruby/collections.h).
  */
-enum memory_kind { MEMORY_CHANGES, MEMORY_LASTS };
 
 /*
  * Sets the kind of the data that is read after this call. Before the first call, the kind is MEMORY_CHANGES. Returns

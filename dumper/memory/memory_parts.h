@@ -1,0 +1,99 @@
+/*
+ * What the files of the snapshot share: memory.c, and memory_again.c, which copies pages a second time. Only these files
+ * include this header.
+ */
+#ifndef RBDUMP_MEMORY_PARTS_H
+#define RBDUMP_MEMORY_PARTS_H
+
+#include <time.h>
+
+#include "memory/overlay.h"
+#include "memory/page.h"
+
+enum page_state {
+	PAGE_EMPTY = 0,	 /* slot not in use */
+	PAGE_WANTED,	 /* known to be needed, not copied */
+	PAGE_COPIED,	 /* `data` holds it */
+	PAGE_UNREADABLE, /* the source could not read it */
+};
+
+struct page {
+	uint64_t number; /* address / MEMORY_PAGE */
+	uint8_t *data;
+	const uint8_t *again; /* the second copy; NULL if there is none, or it could not be read */
+	enum page_state state;
+	bool fresh; /* it was copied between memory_forget_changing() and memory_seal_changing() */
+	/* Which kinds of reads there were: bits, 1 << enum memory_kind. In this pass, and in the one before. */
+	uint8_t reads, reads_before;
+};
+
+/* Room for copies of pages, never moved. */
+struct block {
+	struct block *next;
+	size_t used, capacity; /* in pages */
+	uint8_t data[];
+};
+
+struct memory {
+	memory_source *source;
+	void *context;
+	size_t max_pages;
+	bool sealed;
+	bool sealed_changing; /* memory_seal_changing() */
+	bool copies_fresh;    /* pages that are copied now are fresh */
+	bool recycles;	      /* memory_recycle() */
+	enum memory_kind kind;
+	size_t missed;
+	size_t copied; /* pages, by reads */
+
+	clockid_t clock;
+	long limit_ns; /* from `limited` on, by that clock; 0: no limit */
+	struct timespec limited;
+	unsigned int reads; /* since the clock was read */
+	bool over;
+
+	struct page *pages; /* hash table, open addressing */
+	size_t capacity;    /* a power of two */
+	size_t count;
+	struct page *last; /* the page of the last read */
+
+	struct block *blocks; /* the newest first */
+
+	struct overlay overlay;
+
+	struct footprint *footprint; /* receives what is read; NULL */
+
+	bool (*lacks)(const void *context, uint64_t page);
+	const void *lacks_context;
+	size_t lacked;
+
+	/* What memory_forget() has prepared: */
+	uint64_t *plan; /* addresses, ascending */
+	bool *plan_ok;
+	size_t plan_count;
+	uint8_t *plan_data;
+};
+
+/* Copies of many pages, in one call of the source. */
+struct copies {
+	uint64_t *pages; /* addresses, ascending */
+	bool *ok;
+	uint8_t *data; /* of the snapshot */
+	size_t count;  /* 0 if there is not enough memory */
+	bool none;     /* there was nothing to copy */
+};
+
+/*
+ * The page with a number. If the snapshot does not have it, returns the empty place that it would get, whose state is
+ * PAGE_EMPTY.
+ */
+struct page *memory_find_page(const struct memory *memory, uint64_t number);
+
+/* Copies all pages that are chosen. The caller calls memory_free_copies(). */
+struct copies memory_copy_pages(struct memory *memory,
+				bool (*chosen)(const struct memory *memory, const struct page *page));
+
+/* Frees the lists, but not the bytes of the pages, which belong to the snapshot. */
+void memory_free_copies(const struct copies *copies);
+
+#endif
