@@ -15,6 +15,9 @@
 #include "ruby/object_type.h"
 #include "ruby/value.h"
 
+/* The most references that are printed each way. */
+#define REFS_MAX ((size_t)1 << 24)
+
 /* A reference from one object to another. */
 struct edge {
 	uint64_t from;
@@ -136,7 +139,8 @@ static void print_facts(const struct look *look, const struct layout *layout)
 static void print_more(const struct edges *edges)
 {
 	if (edges->found > edges->count)
-		printf("  and %" PRIu64 " more; --all prints all\n", edges->found - edges->count);
+		printf("  and %" PRIu64 " more%s\n", edges->found - edges->count,
+		       edges->limit < REFS_MAX ? "; --all prints all" : "");
 }
 
 static void print(const struct look *look, struct heap_walk *walk)
@@ -181,7 +185,7 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 
 struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, enum exit_status *status)
 {
-	const size_t limit = rows > 0 ? rows : SIZE_MAX;
+	const size_t limit = rows > 0 ? rows : REFS_MAX;
 	struct look look = {.address = address, .in.limit = limit, .out.limit = limit};
 	const bool runs = !target->core;
 	struct heap_walk walk = {0};
