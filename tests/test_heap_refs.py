@@ -79,6 +79,16 @@ def test_references_of_core(ruby, rbdump, extension, tmp_path):
         check(written(lines), truth)
 
 
+def test_forms(ruby, rbdump, extension):
+    """The references of objects of less usual forms. All but those of T_DATA, whose references only C code knows."""
+    with Objects(ruby, extension, script="forms.rb", references=True) as truth:
+        done = run(rbdump, "heap", "-f", "objspace", truth.pid)
+        assert done.returncode == 0, done.stderr
+    objects = written(done.stdout.splitlines())
+    assert set(objects) == {one.address for one in truth.objects}
+    assert {key: value for key, value in differences(objects, truth).items() if key[0] != "DATA"} == {}
+
+
 @contextlib.contextmanager
 def leaking(ruby, extension, rbdump, folder):
     """The program that leaks, after it has; and what --json said before."""
