@@ -79,6 +79,16 @@ def test_references_of_core(ruby, rbdump, extension, tmp_path):
         check(written(lines), truth)
 
 
+def test_forms(ruby, rbdump, extension):
+    """The references of objects of less usual forms. All but those of T_DATA, whose references only C code knows."""
+    with Objects(ruby, extension, script="forms.rb", references=True) as truth:
+        done = run(rbdump, "heap", "-f", "objspace", truth.pid)
+        assert done.returncode == 0, done.stderr
+    objects = written(done.stdout.splitlines())
+    assert set(objects) == {one.address for one in truth.objects}
+    assert {key: value for key, value in differences(objects, truth).items() if key[0] != "DATA"} == {}
+
+
 @contextlib.contextmanager
 def leaking(ruby, extension, rbdump, folder):
     """The program that leaks, after it has; and what --json said before."""
@@ -297,6 +307,7 @@ def test_no_path(ruby, rbdump):
 CONTROLS = r"""
 NAMES = ["A\u009b2J", "B\u202ec", "Ünïcode", "C\u2028"]
 NAMES.each { |name| Object.const_set(name, Class.new) }
+LONG = ["x" * (40 << 20), "y" * 70_000]
 KEPT = [Object.const_get(NAMES[0]).new, "quote \" \\ and \e[2J"]
 GC.start
 $stdout.write("ready\n")
@@ -317,6 +328,9 @@ def test_controls(ruby, rbdump):
     objects = written(dump.splitlines()).values()
     assert {one.get("name") for one in objects} >= {"A\x9b2J", "B\u202ec", "Ünïcode", "C\u2028"}
     assert "quote \" \\ and \x1b[2J" in {one.get("value") for one in objects}
+    # Of long Strings, the length is written, and up to 1 MiB the bytes.
+    assert 40 << 20 in {one.get("bytesize") for one in objects}
+    assert "y" * 70_000 in {one.get("value") for one in objects}
     for output in (dump, tree):
         assert not set(output.replace("\n", "")) & {*map(chr, range(32)), *map(chr, range(127, 160)), "\u2028", "\u202e"}
     assert "Ünïcode" in dump

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "ruby/object_text.h"
 
-/* The most roots. */
+/* The most roots, and the most words of the stacks of Fibers. */
 #define ROOTS_MAX (1u << 24)
 
 /* The graph, while it is made. */
@@ -31,7 +31,9 @@ static void add_root(void *context, const struct heap_root *root)
 	struct making *making = context;
 	struct heap_graph *graph = making->graph;
 
-	if (root->holder != 0) {
+	if (root->holder != 0 && graph->held.count >= ROOTS_MAX) {
+		making->too_many = true;
+	} else if (root->holder != 0) {
 		making->no_memory |= !address_map_add(&graph->held, root->holder, root->target);
 	} else if (graph->nr_roots == ROOTS_MAX) {
 		making->too_many = true;

@@ -17,6 +17,9 @@
 #include "ruby/object_type.h"
 #include "ruby/value.h"
 
+/* The most references that are printed each way. */
+#define REFS_MAX ((size_t)1 << 24)
+
 /* A reference from one object to another. */
 struct edge {
 	uint64_t from;
@@ -179,13 +182,13 @@ static void print_root(const struct look *look, const struct heap_root *root)
 	putchar('\n');
 }
 
-static void print_more(uint64_t more)
+static void print_more(const struct look *look, uint64_t more)
 {
 	char number[NUMBER];
 
 	number_text(more, number);
 	if (more > 0)
-		printf("  and %s more; --all prints all\n", number);
+		printf("  and %s more%s\n", number, look->limit < REFS_MAX ? "; --all prints all" : "");
 }
 
 /* Begins a list. */
@@ -211,7 +214,7 @@ static void print(const struct look *look, struct heap_walk *walk)
 		print_value(walk, look->out.of[i].ref.target);
 		putchar('\n');
 	}
-	print_more(look->out.found - look->out.count);
+	print_more(look, look->out.found - look->out.count);
 	print_count("Referred to by", look->in.found, "object");
 	puts(look->in.found > 0 ? ":" : "");
 	for (size_t i = 0; i < look->in.count; i++) {
@@ -221,13 +224,13 @@ static void print(const struct look *look, struct heap_walk *walk)
 		print_ref(walk, &look->in.of[i]);
 		putchar('\n');
 	}
-	print_more(look->in.found - look->in.count);
+	print_more(look, look->in.found - look->in.count);
 	print_count("Referred to by", look->nr_roots, "root");
 	fputs(look->roots_known ? "" : " (not all roots are known)", stdout);
 	puts(look->nr_roots > 0 ? ":" : "");
 	for (size_t i = 0; i < look->nr_held_by; i++)
 		print_root(look, &look->held_by[i]);
-	print_more(look->nr_roots - look->nr_held_by);
+	print_more(look, look->nr_roots - look->nr_held_by);
 }
 
 static struct error *look_at(struct look *look, struct heap_walk *walk, const struct session *session,
@@ -259,7 +262,7 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 
 struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, enum exit_status *status)
 {
-	const size_t limit = rows > 0 ? rows : SIZE_MAX;
+	const size_t limit = rows > 0 ? rows : REFS_MAX;
 	struct look look = {.address = address, .limit = limit, .in.limit = limit, .out.limit = limit};
 	const bool runs = !target->core;
 	struct heap_walk walk = {0};

@@ -128,13 +128,17 @@ static bool is_ascii(const uint8_t *bytes, uint64_t length)
 	return true;
 }
 
-/* The bytes of a String, if they are ASCII. */
-static void value(struct writer *writer, struct access *access, struct bytes bytes, uint64_t coderange)
+/*
+ * The bytes of a String, if they are ASCII. They count as steps: a hostile target can have many Strings with the same
+ * bytes.
+ */
+static void value(struct writer *writer, struct access *access, struct bytes bytes, uint64_t coderange, uint64_t *steps)
 {
 	uint8_t *copy;
 
-	if (bytes.length == 0 || bytes.length > BYTES_MAX || coderange > CODERANGE_7BIT)
+	if (bytes.length == 0 || bytes.length > BYTES_MAX || coderange > CODERANGE_7BIT || *steps < bytes.length / 8)
 		return;
+	*steps -= bytes.length / 8;
 	copy = malloc(bytes.length);
 	if (copy && access_bytes(access, bytes.address, copy, bytes.length) && is_ascii(copy, bytes.length)) {
 		name(writer, "value");
@@ -143,7 +147,7 @@ static void value(struct writer *writer, struct access *access, struct bytes byt
 	free(copy);
 }
 
-static void of_string(struct writer *writer)
+static void of_string(struct writer *writer, struct heap_walk *walk)
 {
 	static const char *const coderanges[] = {"unknown", "7bit", "valid", "broken"};
 	const struct heap_object *object = writer->object;
@@ -153,8 +157,15 @@ static void of_string(struct writer *writer)
 	const bool embedded = !flag(writer, E_RSTRING_NOEMBED);
 	const bool shared = !embedded && flag(writer, E_RUBY_ELTS_SHARED);
 	struct access access = *object->access;
-	const struct bytes bytes = value_string(&access, object->slot.address);
+	struct bytes bytes;
 
+	/* value_string() reads no string of more than 64 KiB. */
+	if (embedded)
+		bytes = value_string(&access, object->slot.address);
+	else
+		bytes = (struct bytes){
+		    slot(writer, F_string_heap_ptr),
+		    slot(writer, layout_has(writer->layout, F_string_len) ? F_string_len : F_string_heap_len)};
 	yes(writer, "embedded", embedded);
 	yes(writer, "shared", shared);
 	if (!shared && !access.failed) {
@@ -162,7 +173,7 @@ static void of_string(struct writer *writer)
 		if (!embedded && layout_has(writer->layout, F_string_capa) &&
 		    slot(writer, F_string_capa) != bytes.length)
 			number(writer, "capacity", slot(writer, F_string_capa));
-		value(writer, &access, bytes, coderange);
+		value(writer, &access, bytes, coderange, &walk->refs.steps);
 	}
 	if (encoding != 0 && encoding < sizeof(encodings) / sizeof(encodings[0]))
 		words(writer, "encoding", encodings[encoding]);
@@ -170,7 +181,7 @@ static void of_string(struct writer *writer)
 	yes(writer, "broken", coderange == CODERANGE_BROKEN);
 }
 
-static void of_symbol(struct writer *writer)
+static void of_symbol(struct writer *writer, struct heap_walk *walk)
 {
 	struct access access = *writer->object->access;
 	const struct bytes bytes = value_string(&access, slot(writer, F_symbol_fstr));
@@ -178,7 +189,7 @@ static void of_symbol(struct writer *writer)
 	if (access.failed)
 		return;
 	number(writer, "bytesize", bytes.length);
-	value(writer, &access, bytes, CODERANGE_UNKNOWN);
+	value(writer, &access, bytes, CODERANGE_UNKNOWN, &walk->refs.steps);
 }
 
 static void of_hash(struct writer *writer)
@@ -283,7 +294,7 @@ static void by_type(struct writer *writer, struct heap_walk *walk)
 	const uint64_t flags = writer->object->flags;
 
 	if (slot_is(layout, flags, E_RUBY_T_STRING))
-		of_string(writer);
+		of_string(writer, walk);
 	else if (slot_is(layout, flags, E_RUBY_T_HASH))
 		of_hash(writer);
 	else if (slot_is(layout, flags, E_RUBY_T_ARRAY))
@@ -295,7 +306,7 @@ static void by_type(struct writer *writer, struct heap_walk *walk)
 	else if (slot_is(layout, flags, E_RUBY_T_CLASS) || slot_is(layout, flags, E_RUBY_T_MODULE))
 		of_class(writer, walk);
 	else if (slot_is(layout, flags, E_RUBY_T_SYMBOL))
-		of_symbol(writer);
+		of_symbol(writer, walk);
 	else if (slot_is(layout, flags, E_RUBY_T_FILE))
 		of_file(writer);
 	else if (slot_is(layout, flags, E_RUBY_T_IMEMO)) {
