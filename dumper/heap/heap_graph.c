@@ -31,12 +31,10 @@ static void add_root(void *context, const struct heap_root *root)
 	struct making *making = context;
 	struct heap_graph *graph = making->graph;
 
-	if (root->holder != 0 && graph->held.count >= ROOTS_MAX) {
+	if ((root->holder != 0 ? graph->held.count : graph->nr_roots) >= ROOTS_MAX) {
 		making->too_many = true;
 	} else if (root->holder != 0) {
 		making->no_memory |= !address_map_add(&graph->held, root->holder, root->target);
-	} else if (graph->nr_roots == ROOTS_MAX) {
-		making->too_many = true;
 	} else if (!array_make_room(graph->roots, making->roots_capacity, graph->nr_roots + 1)) {
 		making->no_memory = true;
 	} else {
