@@ -15,6 +15,7 @@
 
 #include "base/addresses.h"
 #include "ruby/heap_pages.h"
+#include "ruby/object_slot.h"
 
 /* One page of the heap, with the copy of its slots. */
 struct heap_copy_page {
@@ -91,6 +92,13 @@ static inline bool heap_copy_bit(const struct heap_copy_page *page, const uint8_
 	const uint64_t bit = page->first_bit + index * page->bit_step;
 
 	return bits && bit < HEAP_COPY_BITS * 8 && bits[bit / 8] >> (bit % 8) & 1;
+}
+
+/* The slot with a number, of a page whose `slots` are there. */
+static inline struct object_slot heap_copy_slot(const struct heap_copy_page *page, uint64_t index)
+{
+	return (struct object_slot){page->at.start + index * page->at.slot_size,
+				    page->slots + index * page->at.slot_size, page->at.slot_size};
 }
 
 #endif

@@ -80,12 +80,6 @@ void heap_count_clear(struct heap_count *count)
 	*count = (struct heap_count){0};
 }
 
-static struct object_slot slot_of(const struct heap_copy_page *page, uint64_t index)
-{
-	return (struct object_slot){page->at.start + index * page->at.slot_size,
-				    page->slots + index * page->at.slot_size, page->at.slot_size};
-}
-
 /* The pool of slots of one size. */
 static struct heap_pool *pool_of(struct heap_totals *totals, uint64_t slot_size)
 {
@@ -206,7 +200,7 @@ static struct memory *copy_outside(const struct reading *reading, const struct h
 	    .address = page->at.start, .length = page->at.slots * page->at.slot_size, .data = page->slots};
 	memory_overlay(outside, piece, 1, 0, 0);
 	for (uint64_t i = 0; i < page->at.slots; i++) {
-		const struct object_slot slot = slot_of(page, i);
+		const struct object_slot slot = heap_copy_slot(page, i);
 		uint64_t length, wanted;
 
 		*any |= has_generic(reading, &slot);
@@ -253,7 +247,7 @@ static void add_sizes(struct reading *reading, const struct heap_copy_page *page
 	reading->sizes.steps = OBJECT_SIZE_STEPS;
 	access = access_begin(outside, count->ruby->layout);
 	for (uint64_t i = 0; i < page->at.slots; i++) {
-		const struct object_slot slot = slot_of(page, i);
+		const struct object_slot slot = heap_copy_slot(page, i);
 		const uint16_t number = reading->numbers[i];
 		struct census_group *group;
 		uint64_t owned = 0;

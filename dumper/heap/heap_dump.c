@@ -70,6 +70,7 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 {
 	const bool runs = !options->target.core;
 	struct objspace_dump result = {0};
+	struct data_files files = {0};
 	struct heap_roots roots = {0};
 	struct ruby ruby = session->ruby;
 	struct heap_walk walk = {0};
@@ -77,8 +78,9 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 
 	ruby.memory = session_memory(session);
 	if (ruby.memory && heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk) &&
-	    heap_roots_read(&walk.lasting, session->module, target_read_pages, session->target, walk.deadline_ns,
-			    &roots)) {
+	    data_files_read(session->target, &files) &&
+	    heap_roots_read(&walk.lasting, session->module, &files, target_read_pages, session->target,
+			    walk.deadline_ns, &roots)) {
 		walk.refs.steps = heap_most_steps(session->target);
 		error = write_to(options->output, &walk, &roots, &result);
 	} else {
@@ -92,6 +94,7 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 		tell_doubts(session, &walk, &result, runs);
 	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	heap_roots_clear(&roots);
+	data_files_clear(&files);
 	heap_walk_clear(&walk);
 	memory_destroy(ruby.memory);
 	return error;

@@ -124,12 +124,6 @@ static void want_round(struct heap_walk *walk, struct access *access, const stru
 			 8);
 }
 
-static struct object_slot slot_of(const struct heap_copy_page *page, uint64_t index)
-{
-	return (struct object_slot){page->at.start + index * page->at.slot_size,
-				    page->slots + index * page->at.slot_size, page->at.slot_size};
-}
-
 /* Copies what is outside the heap and belongs to the objects of a page. */
 static struct memory *copy_outside(struct heap_walk *walk, const struct heap_copy_page *page,
 				   struct memory_piece *piece)
@@ -147,7 +141,7 @@ static struct memory *copy_outside(struct heap_walk *walk, const struct heap_cop
 	access = access_begin(outside, walk->ruby->layout);
 	for (enum refs_round round = 0; round < REFS_ROUNDS; round++) {
 		for (uint64_t i = 0; i < page->at.slots; i++) {
-			const struct object_slot slot = slot_of(page, i);
+			const struct object_slot slot = heap_copy_slot(page, i);
 
 			if (slot_flags(walk->ruby->layout, &slot) != 0)
 				want_round(walk, &access, &slot, round);
@@ -174,7 +168,8 @@ static bool visit_page(struct heap_walk *walk, const struct heap_copy_page *page
 	access = access_begin(outside, layout);
 	walk->sizes.steps = OBJECT_SIZE_STEPS;
 	for (uint64_t i = 0; i < page->at.slots && goes_on; i++) {
-		struct heap_object object = {.slot = slot_of(page, i), .access = &access, .page = page, .index = i};
+		struct heap_object object = {
+		    .slot = heap_copy_slot(page, i), .access = &access, .page = page, .index = i};
 
 		object.flags = slot_flags(layout, &object.slot);
 		object.type = object.flags & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value;

@@ -44,6 +44,7 @@ struct look {
 	bool size_known, refs_known, dead, shady, pinned;
 	struct edges out, in;
 	uint64_t from; /* the object whose references are being visited */
+	struct data_files files;
 	struct heap_roots roots;
 	struct heap_root *held_by; /* the roots that refer to the object, at most `limit` */
 	size_t nr_held_by, held_by_capacity;
@@ -250,7 +251,9 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 	if (!look->found)
 		return error_create(EXIT_FAILED, "there is no object at 0x%" PRIx64 " in the heap of %s %d",
 				    look->address, session->target->operations->name, session->target->pid);
-	if (!heap_roots_read(&walk->lasting, session->module, target_read_pages, session->target, 0, &look->roots))
+	if (!data_files_read(session->target, &look->files) ||
+	    !heap_roots_read(&walk->lasting, session->module, &look->files, target_read_pages, session->target, 0,
+			     &look->roots))
 		return error_no_memory();
 	look->roots_known = heap_roots_each(&look->roots, is_object, add_root, look);
 	if (look->no_memory)
@@ -283,6 +286,7 @@ struct error *object_main(const struct heap_target *target, uint64_t address, si
 	free(look.out.of);
 	free(look.held_by);
 	heap_roots_clear(&look.roots);
+	data_files_clear(&look.files);
 	heap_walk_clear(&walk);
 	memory_destroy(ruby.memory);
 	session_close(session);

@@ -422,12 +422,11 @@ static const char *category(enum heap_root_kind kind)
 	}
 }
 
-/* The roots of one category, while they are written. */
+/* The roots, while they are written: as Ruby does it, a line for roots of one category that follow each other. */
 struct roots_writer {
 	struct writer *writer;
 	const struct slots *slots;
-	const char *category;
-	bool any;
+	const char *category; /* of the line that is being written; NULL: none */
 };
 
 static bool is_slot(void *context, uint64_t address)
@@ -440,29 +439,28 @@ static bool is_slot(void *context, uint64_t address)
 static void write_root(void *context, const struct heap_root *root)
 {
 	struct roots_writer *roots = context;
+	const char *of_root = category(root->kind);
 	FILE *stream = roots->writer->stream;
 
-	if (root->holder != 0 || strcmp(category(root->kind), roots->category) != 0)
+	if (root->holder != 0)
 		return;
-	if (roots->any)
+	if (roots->category && strcmp(of_root, roots->category) == 0) {
 		fputs_unlocked(", ", stream);
-	else
-		fprintf(stream, "{\"type\":\"ROOT\", \"root\":\"%s\", \"references\":[", roots->category);
-	roots->any = true;
+	} else {
+		fprintf(stream, "%s{\"type\":\"ROOT\", \"root\":\"%s\", \"references\":[",
+			roots->category ? "]}\n" : "", of_root);
+		roots->category = of_root;
+	}
 	address(roots->writer, root->target);
 }
 
 static void write_roots(struct writer *writer, const struct heap_walk *walk, struct heap_roots *roots)
 {
-	static const char *const categories[] = {"vm", "finalizers", "machine_context", "global_list", "global_tbl"};
+	struct roots_writer of = {writer, walk->slots, NULL};
 
-	for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
-		struct roots_writer of = {writer, walk->slots, categories[i], false};
-
-		heap_roots_each(roots, is_slot, write_root, &of);
-		if (of.any)
-			fputs_unlocked("]}\n", writer->stream);
-	}
+	heap_roots_each(roots, is_slot, write_root, &of);
+	if (of.category)
+		fputs_unlocked("]}\n", writer->stream);
 }
 
 void objspace_dump_write(struct heap_walk *walk, struct heap_roots *roots, FILE *stream, struct objspace_dump *ret)

@@ -41,6 +41,7 @@ struct look {
 	struct session *session;
 	struct ruby ruby;
 	struct heap_walk walk;
+	struct data_files files; /* read before the target is stopped */
 	struct heap_roots roots;
 	struct heap_graph graph;
 	uint32_t *paths;     /* for each node, the one before it on a shortest path from node 0 */
@@ -136,8 +137,8 @@ static struct error *read_heap(struct look *look, bool runs, uint64_t deadline_n
 	look->ruby.memory = session_memory(session);
 	if (!look->ruby.memory || !collections_now(&look->ruby, target_read_pages, session->target, &before) ||
 	    !heap_walk_begin(&look->ruby, target_read_pages, session->target, runs, live, &look->walk) ||
-	    !heap_roots_read(&look->walk.lasting, session->module, target_read_pages, session->target, deadline_ns,
-			     &look->roots))
+	    !heap_roots_read(&look->walk.lasting, session->module, &look->files, target_read_pages, session->target,
+			     deadline_ns, &look->roots))
 		return error_no_memory();
 	if (deadline_ns != 0)
 		look->walk.deadline_ns = deadline_ns;
@@ -207,6 +208,10 @@ static bool begin(const struct heap_options *options, struct session *session, s
 
 	*ret = (struct look){.options = options, .session = session, .ruby = session->ruby};
 	ret->ruby.memory = NULL;
+	if (!data_files_read(session->target, &ret->files)) {
+		*error = error_no_memory();
+		return false;
+	}
 	progress_begin();
 	*error = options->target.core ? read_heap(ret, false, 0)
 		 : options->stop      ? read_stopped(ret)
@@ -225,6 +230,7 @@ static struct error *end(struct look *look, struct error *error, enum exit_statu
 		error = finish_output();
 	*status = look->walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	forget(look);
+	data_files_clear(&look->files);
 	return error;
 }
 

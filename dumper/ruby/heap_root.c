@@ -237,7 +237,7 @@ static void add_variable(const struct heap_roots *roots, const struct heap_root 
 	const size_t length = text->length;
 
 	text_format(text, "C variable ");
-	data_files_add_name(&roots->files, root->word, text);
+	data_files_add_name(roots->files, root->word, text);
 	if (text->length == length + strlen("C variable "))
 		text_format(text, "at 0x%" PRIx64 ", registered by rb_gc_register_address", root->word);
 }

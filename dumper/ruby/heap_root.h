@@ -80,7 +80,7 @@ struct heap_roots {
 	const struct ruby *ruby;
 	const struct module *module;
 	struct word_scan scan;
-	struct data_files files;
+	const struct data_files *files;
 	struct ruby_threads threads;
 	struct heap_stack *stacks;
 	size_t nr_stacks, stacks_capacity;

@@ -198,7 +198,7 @@ static void give_modules(struct roots_walk *walk)
  */
 static bool is_class_variable(const struct heap_roots *roots, uint64_t address)
 {
-	const char *name = data_files_variable(&roots->files, address);
+	const char *name = data_files_variable(roots->files, address);
 
 	return name && strncmp(name, "rb_", 3) == 0 && name[3] != '\0' && strchr("cme", name[3]) &&
 	       isupper((unsigned char)name[4]);
@@ -216,7 +216,7 @@ static void give_variable(void *context, uint64_t address, uint64_t word)
 
 static void give_data(struct roots_walk *walk)
 {
-	const struct data_files *files = &walk->roots->files;
+	const struct data_files *files = walk->roots->files;
 
 	roots_begin(walk, ROOT_C_VARIABLE, REF_CONSERVATIVE, 0);
 	for (size_t i = 0; i < files->nr_ranges; i++)
@@ -265,7 +265,7 @@ bool heap_roots_each(struct heap_roots *roots, heap_root_is_object *is_object, h
 	    .visit = visit,
 	    .context = context,
 	    .root.stack = HEAP_ROOT_NO_STACK,
-	    .complete = !roots->incomplete && !roots->files.incomplete,
+	    .complete = !roots->incomplete && !roots->files->incomplete,
 	};
 
 	roots->scan.bytes_left = BYTES_MAX;
@@ -279,13 +279,12 @@ bool heap_roots_each(struct heap_roots *roots, heap_root_is_object *is_object, h
 	return walk.complete;
 }
 
-bool heap_roots_read(const struct ruby *ruby, const struct module *module, memory_source *source, void *context,
-		     uint64_t deadline_ns, struct heap_roots *ret)
+bool heap_roots_read(const struct ruby *ruby, const struct module *module, const struct data_files *files,
+		     memory_source *source, void *context, uint64_t deadline_ns, struct heap_roots *ret)
 {
-	*ret = (struct heap_roots){.ruby = ruby, .module = module};
+	*ret = (struct heap_roots){.ruby = ruby, .module = module, .files = files};
 	if (!word_scan_begin(source, context, BYTES_MAX, deadline_ns, &ret->scan) ||
-	    !data_files_read(module->target, &ret->files) || !threads_list(ruby, &ret->threads) ||
-	    !roots_read_stacks(ret, source, context))
+	    !threads_list(ruby, &ret->threads) || !roots_read_stacks(ret, source, context))
 		return false;
 	ret->incomplete |= ret->threads.missing != LIST_COMPLETE;
 	roots_find_variables(ret);
@@ -296,7 +295,6 @@ void heap_roots_clear(struct heap_roots *roots)
 {
 	roots_clear_stacks(roots);
 	threads_clear(&roots->threads);
-	data_files_clear(&roots->files);
 	word_scan_end(&roots->scan);
 	*roots = (struct heap_roots){0};
 }

@@ -23,15 +23,17 @@
 #include "ruby/heap_root.h"
 
 /*
- * Reads the threads, the fibers, their frames, and the symbols of C variables.
+ * Reads the threads, the fibers, and their frames.
  *   ruby             the caller keeps it, and ruby->memory, until heap_roots_clear()
  *   module           the file that contains Ruby. The target must not be closed before heap_roots_clear()
+ *   files            the variables of C code, as read by data_files_read(). This needs no memory of the target, so it can be
+ *                    done before the target is stopped. The caller keeps them until heap_roots_clear()
  *   source, context  the source of the target's pages, and its first argument. Large ranges are read from it
  *   deadline_ns      no large range is read after this time (CLOCK_MONOTONIC); 0: no limit
  * Returns false if there is not enough memory. The caller always calls heap_roots_clear().
  */
-bool heap_roots_read(const struct ruby *ruby, const struct module *module, memory_source *source, void *context,
-		     uint64_t deadline_ns, struct heap_roots *ret);
+bool heap_roots_read(const struct ruby *ruby, const struct module *module, const struct data_files *files,
+		     memory_source *source, void *context, uint64_t deadline_ns, struct heap_roots *ret);
 void heap_roots_clear(struct heap_roots *roots);
 
 /*

@@ -23,6 +23,7 @@ static struct {
 	struct module module;
 	struct module_segment data;
 	uint64_t variables, objspace, object, thread;
+	struct data_files files;
 	struct heap_roots roots;
 	struct heap_root seen[SEEN];
 	size_t nr_seen;
@@ -90,7 +91,7 @@ static void see(void *context, const struct heap_root *root)
 /* Finds all roots. Returns whether these are all, but for those of fibers, which this Ruby does not list. */
 static bool find(void)
 {
-	assert_true(heap_roots_read(&scene.s->ruby, &scene.module, read_pages, scene.s, 0, &scene.roots));
+	assert_true(heap_roots_read(&scene.s->ruby, &scene.module, &scene.files, read_pages, scene.s, 0, &scene.roots));
 	scene.roots.incomplete = false;
 	return heap_roots_each(&scene.roots, is_object, see, NULL);
 }
@@ -165,7 +166,7 @@ static void test_endless_table(void **state)
 	const uint64_t table = global_table(scene.object);
 
 	(void)state;
-	assert_true(heap_roots_read(&scene.s->ruby, &scene.module, read_pages, scene.s, 0, &scene.roots));
+	assert_true(heap_roots_read(&scene.s->ruby, &scene.module, &scene.files, read_pages, scene.s, 0, &scene.roots));
 	synthetic_set(scene.s, table, F_id_table_capa, UINT64_MAX);
 	assert_false(heap_roots_each(&scene.roots, is_object, see, NULL));
 	assert_int_equal(scene.nr_seen, 0);
