@@ -189,9 +189,9 @@ static void test_tables_without_end(void **state)
 	synthetic_set(s, entry, F_st_entry_next, entry);
 	for (uint64_t i = 0; i < 1 << 17; i++)
 		synthetic_put_word(s, v.data.start + i * 8, table);
-	clock_gettime(CLOCK_MONOTONIC, &began);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &began);
 	roots = search();
-	assert_true(elapsed_ns(&began) < 10000000000L);
+	assert_true(elapsed_by_ns(CLOCK_PROCESS_CPUTIME_ID, &began) < 10000000000L);
 	assert_true(roots.cut);
 	assert_int_equal(roots.global_symbols, 0);
 	assert_int_equal(roots.current_vm, v.vm);

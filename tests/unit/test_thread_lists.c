@@ -205,9 +205,9 @@ static void test_long_queues(void **state)
 	/* All is copied. */
 	listed = list_threads(s);
 	threads_clear(&listed);
-	clock_gettime(CLOCK_MONOTONIC, &began);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &began);
 	listed = list_threads(s);
-	assert_true(elapsed_ns(&began) < MUCH_NS);
+	assert_true(elapsed_by_ns(CLOCK_PROCESS_CPUTIME_ID, &began) < MUCH_NS);
 	assert_int_equal(listed.missing, LIST_COMPLETE);
 	assert_int_equal(listed.count, THREADS_MAX);
 	for (size_t i = 0; i < THREADS_MAX; i++)
@@ -216,9 +216,9 @@ static void test_long_queues(void **state)
 	/* Nor is the rest gone through when there is no room for more. */
 	for (size_t i = 1; i < RACTORS; i++)
 		synthetic_set(s, ractors[i], F_ractor_threads, threads[0] + s->layout->members[F_thread_node].offset);
-	clock_gettime(CLOCK_MONOTONIC, &began);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &began);
 	listed = list_threads(s);
-	assert_true(elapsed_ns(&began) < MUCH_NS);
+	assert_true(elapsed_by_ns(CLOCK_PROCESS_CPUTIME_ID, &began) < MUCH_NS);
 	assert_int_equal(listed.missing, LIST_TOO_LONG);
 	assert_int_equal(listed.count, THREADS_MAX);
 	threads_clear(&listed);
