@@ -8,6 +8,7 @@ import re
 import subprocess
 
 import pytest
+from conftest import note_not_applicable
 from harness.core import gcore_of
 from harness.dump import run
 from harness.heap import HERE, Objects, build
@@ -28,9 +29,13 @@ def extension(tmp_path_factory):
 
 
 def written(lines):
-    """What -f objspace has written: the objects by their addresses."""
-    parsed = (json.loads(line) for line in lines)
-    return {int(one["address"], 16): one for one in parsed if one["type"] != "ROOT"}
+    """What -f objspace has written: the objects by their addresses. Each reference leads to a line, as tools expect."""
+    parsed = [json.loads(line) for line in lines]
+    roots = [one["root"] for one in parsed if one["type"] == "ROOT"]
+    assert len(roots) == len(set(roots))
+    addresses = {one["address"] for one in parsed if one["type"] != "ROOT"}
+    assert {ref for one in parsed for ref in one.get("references", ())} <= addresses
+    return {int(one["address"], 16): one for one in parsed if one["type"] not in ("ROOT", "NONE")}
 
 
 def kind(one):
@@ -365,6 +370,22 @@ Process.kill(:STOP, $$)
 """
 
 
+# What sheap says of a dump: a path from the roots to an object, and how many objects of its class there are.
+SHEAP = """
+require "set"
+require "sheap"
+heap = Sheap::Heap.new(ARGV[0])
+sessions = heap.plain_objects.instances_of(heap.class_named("Session").first)
+puts "#{sessions.size} sessions", heap.find_path(sessions.min_by(&:address)).drop(1).map { |one| "#{one.type_str} #{one.address}" }
+"""
+
+
+def by_sheap(ruby, file):
+    library = f"{os.environ['RBDUMP_TEST_SHEAP']}/lib"
+    done = subprocess.run([ruby.path, "-I", library, "-e", SHEAP, file], check=True, capture_output=True, text=True, timeout=120)
+    return done.stdout
+
+
 @pytest.mark.any_ruby
 def test_dump_all(ruby, rbdump, tmp_path):
     """The same lines as Ruby's own, but for what the program changes between both; heapy reads both."""
@@ -391,6 +412,11 @@ def test_dump_all(ruby, rbdump, tmp_path):
     assert different == {} and len(changed) < 12, changed
     roots = [{json.loads(line)["root"] for line in file.read_text().splitlines() if '"type":"ROOT"' in line} for file in (own, mine)]
     assert {"vm", "global_list", "global_tbl", "machine_context"} <= roots[0] & roots[1]
+    if "RBDUMP_TEST_SHEAP" in os.environ:
+        seen = [by_sheap(ruby, file) for file in (own, mine)]
+        assert seen[0] == seen[1] and "3000 sessions\n" in seen[0]
+    else:
+        note_not_applicable("sheap: $RBDUMP_TEST_SHEAP does not name a folder with its sources")
     for file in (own, mine):
         lines = len(file.read_text().splitlines())
         read = subprocess.run(["heapy", "read", file], check=True, capture_output=True, text=True, timeout=60).stdout

@@ -1,6 +1,8 @@
 #include "base/priority.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 static bool set(int priority)
 {
@@ -30,4 +32,15 @@ bool priority_is_real_time(void)
 	const int policy = sched_getscheduler(0);
 
 	return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+void priority_give_way(void)
+{
+	int nice;
+
+	/* For Linux, process 0 is the calling thread. -1 can be a nice value, and can be an error. */
+	errno = 0;
+	nice = getpriority(PRIO_PROCESS, 0);
+	if (errno == 0 && nice < PRIORITY_NICE)
+		setpriority(PRIO_PROCESS, 0, PRIORITY_NICE);
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/open_files.h"
+#include "base/priority.h"
 #include "base/tell.h"
 #include "guard/stop_guard.h"
 #include "heap/baseline.h"
@@ -269,6 +270,9 @@ struct error *heap_main(const struct heap_options *options, enum exit_status *st
 	if (stops) {
 		open_files_allow();
 		error = stop_guard_enter();
+	} else if (!options->target.core) {
+		/* Otherwise, on a machine with few CPUs, the process would often wait for rbdump. */
+		priority_give_way();
 	}
 	if (!error)
 		error = look_and_print(options, status);

@@ -37,6 +37,11 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 		     " objects may have more or fewer references than are written; most are T_DATA, whose references "
 		     "only C code knows.",
 		     result->unknown, result->objects);
+	if (result->empty > 0)
+		note("Slots that have no object, although something refers to them (type NONE): %" PRIu64 "; %s",
+		     result->empty,
+		     runs ? "their objects were made or freed meanwhile, or what refers to them is no reference."
+			  : "what refers to them is no reference.");
 	if (progress_was_interrupted())
 		note("^C ended the reading, so only part of the heap was written.");
 	else if (walk->incomplete)

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/addresses.h"
 #include "base/text.h"
+#include "heap/slot_set.h"
 #include "ruby/class.h"
 #include "ruby/collections.h"
 #include "ruby/data_refs.h"
@@ -28,6 +30,8 @@ static const char *const encodings[] = {"ASCII-8BIT", "UTF-8", "US-ASCII"};
 struct writer {
 	FILE *stream;
 	struct objspace_dump *result;
+	const struct slots *slots;
+	struct slot_set written, referenced;
 	/* Of the object that is being written. */
 	const struct layout *layout;
 	const struct heap_object *object;
@@ -317,6 +321,16 @@ static void by_type(struct writer *writer, struct heap_walk *walk)
 	}
 }
 
+/* Notes that something refers to an object. Returns false if the object is in a page that was made meanwhile. */
+static bool refers_to(struct writer *writer, uint64_t target)
+{
+	const uint32_t number = slots_number(writer->slots, target);
+
+	if (number != 0)
+		slot_set_add(&writer->referenced, number);
+	return number != 0;
+}
+
 static void reference(void *context, const struct object_ref *ref)
 {
 	struct writer *writer = context;
@@ -324,7 +338,7 @@ static void reference(void *context, const struct object_ref *ref)
 	if (ref->label == REF_SUPER)
 		writer->superclass = ref->target;
 	/* Ruby, too, leaves out the class, which has a key of its own. */
-	if (ref->target == writer->klass)
+	if (ref->target == writer->klass || !refers_to(writer, ref->target))
 		return;
 	if (writer->references++ == 0)
 		name(writer, "references");
@@ -379,10 +393,12 @@ static bool write_object(void *context, struct heap_walk *walk, const struct hea
 	const char *type = object_type_name(writer->layout, object->type);
 	const bool internal = slot_is(writer->layout, object->flags, E_RUBY_T_IMEMO) ||
 			      slot_is(writer->layout, object->flags, E_RUBY_T_NODE);
+	const uint32_t slot_number = slots_number(writer->slots, object->slot.address);
 	uint64_t owned;
 
-	if (object->dead || !type)
+	if (object->dead || !type || slot_number == 0)
 		return true;
+	slot_set_add(&writer->written, slot_number);
 	writer->object = object;
 	writer->klass = internal ? 0 : slot(writer, F_basic_klass);
 	writer->result->objects++;
@@ -405,70 +421,110 @@ static bool write_object(void *context, struct heap_walk *walk, const struct hea
 }
 
 /* Ruby's names of the kinds of roots: gc.c, MARK_CHECKPOINT in gc_mark_roots, v2_7_0 to v4_0_5 and head. */
-static const char *category(enum heap_root_kind kind)
+enum category { VM, FINALIZERS, MACHINE_CONTEXT, GLOBAL_LIST, GLOBAL_TABLE };
+static const char *const categories[] = {
+    [VM] = "vm",
+    [FINALIZERS] = "finalizers",
+    [MACHINE_CONTEXT] = "machine_context",
+    [GLOBAL_LIST] = "global_list",
+    [GLOBAL_TABLE] = "global_tbl",
+};
+
+static enum category category(enum heap_root_kind kind)
 {
 	switch (kind) {
 	case ROOT_C_VARIABLE:
 	case ROOT_REGISTERED:
-		return "global_list";
+		return GLOBAL_LIST;
 	case ROOT_GLOBAL_VARIABLE:
-		return "global_tbl";
+		return GLOBAL_TABLE;
 	case ROOT_FINALIZER:
-		return "finalizers";
+		return FINALIZERS;
 	case ROOT_NATIVE_STACK:
-		return "machine_context";
+		return MACHINE_CONTEXT;
 	default:
-		return "vm";
+		return VM;
 	}
 }
 
-/* The roots, while they are written: as Ruby does it, a line for roots of one category that follow each other. */
-struct roots_writer {
+/* The roots, until they are written: those of each category in the order in which they were found. */
+struct roots_by_category {
 	struct writer *writer;
-	const struct slots *slots;
-	const char *category; /* of the line that is being written; NULL: none */
+	struct addresses of[sizeof(categories) / sizeof(categories[0])];
+	bool no_memory;
 };
 
 static bool is_slot(void *context, uint64_t address)
 {
-	const struct roots_writer *roots = context;
+	const struct roots_by_category *roots = context;
 
-	return slots_number(roots->slots, address) != 0;
+	return slots_number(roots->writer->slots, address) != 0;
 }
 
-static void write_root(void *context, const struct heap_root *root)
+static void keep_root(void *context, const struct heap_root *root)
 {
-	struct roots_writer *roots = context;
-	const char *of_root = category(root->kind);
-	FILE *stream = roots->writer->stream;
+	struct roots_by_category *roots = context;
 
-	if (root->holder != 0)
-		return;
-	if (roots->category && strcmp(of_root, roots->category) == 0) {
-		fputs_unlocked(", ", stream);
-	} else {
-		fprintf(stream, "%s{\"type\":\"ROOT\", \"root\":\"%s\", \"references\":[",
-			roots->category ? "]}\n" : "", of_root);
-		roots->category = of_root;
+	if (root->holder == 0)
+		roots->no_memory |= !addresses_add(&roots->of[category(root->kind)], root->target);
+}
+
+/* Returns false if there is not enough memory. */
+static bool write_roots(struct writer *writer, struct heap_roots *roots)
+{
+	struct roots_by_category by = {.writer = writer};
+
+	heap_roots_each(roots, is_slot, keep_root, &by);
+	for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
+		if (by.of[i].count > 0)
+			fprintf(writer->stream, "{\"type\":\"ROOT\", \"root\":\"%s\", \"references\":[", categories[i]);
+		for (size_t j = 0; j < by.of[i].count; j++) {
+			if (j > 0)
+				fputs_unlocked(", ", writer->stream);
+			refers_to(writer, by.of[i].of[j]);
+			address(writer, by.of[i].of[j]);
+		}
+		if (by.of[i].count > 0)
+			fputs_unlocked("]}\n", writer->stream);
+		addresses_clear(&by.of[i]);
 	}
-	address(roots->writer, root->target);
+	return !by.no_memory;
 }
 
-static void write_roots(struct writer *writer, const struct heap_walk *walk, struct heap_roots *roots)
+/*
+ * Writes a line for each slot that something refers to and that has no object: as Ruby's dump of the whole heap does.
+ * Tools expect that each reference leads to a line.
+ */
+static void write_empty(struct writer *writer)
 {
-	struct roots_writer of = {writer, walk->slots, NULL};
+	const uint32_t count = slots_count(writer->slots);
+	uint64_t size;
 
-	heap_roots_each(roots, is_slot, write_root, &of);
-	if (of.category)
-		fputs_unlocked("]}\n", writer->stream);
+	for (uint32_t number = 1; number <= count && !ferror(writer->stream); number++) {
+		if (!slot_set_has(&writer->referenced, number) || slot_set_has(&writer->written, number))
+			continue;
+		fputs_unlocked("{\"address\":", writer->stream);
+		address(writer, slots_address(writer->slots, number, &size));
+		fputs_unlocked(", \"type\":\"NONE\"}\n", writer->stream);
+		writer->result->empty++;
+	}
 }
 
 void objspace_dump_write(struct heap_walk *walk, struct heap_roots *roots, FILE *stream, struct objspace_dump *ret)
 {
-	struct writer writer = {.stream = stream, .result = ret, .layout = walk->ruby->layout};
+	struct writer writer = {.stream = stream, .result = ret, .layout = walk->ruby->layout, .slots = walk->slots};
 
 	*ret = (struct objspace_dump){0};
-	write_roots(&writer, walk, roots);
-	walk->strings = true;
-	heap_walk_each(walk, write_object, &writer);
+	if (slot_set_create(&writer.written, slots_count(walk->slots)) &&
+	    slot_set_create(&writer.referenced, slots_count(walk->slots)) && write_roots(&writer, roots)) {
+		walk->strings = true;
+		heap_walk_each(walk, write_object, &writer);
+		/* If the walk has ended early, the objects of the other slots are not known. */
+		if (!walk->late)
+			write_empty(&writer);
+	} else {
+		walk->no_memory = true;
+	}
+	free(writer.written.bits);
+	free(writer.referenced.bits);
 }

@@ -15,6 +15,7 @@
 struct objspace_dump {
 	uint64_t objects;
 	uint64_t unknown; /* objects of which not all references are known */
+	uint64_t empty;	  /* slots that something refers to and that have no object */
 };
 
 /*
