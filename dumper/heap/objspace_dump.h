@@ -14,13 +14,13 @@
 /* What was written. */
 struct objspace_dump {
 	uint64_t objects;
-	uint64_t unknown; /* objects of which not all references are known */
+	uint64_t unknown; /* objects whose references are not all known */
 };
 
 /*
  * Writes the roots and all live objects.
  *   roots  as read by heap_roots_read()
- * The caller checks ferror(), and `late`, `incomplete`, `blind` and `no_memory` of the walk.
+ * After the call, the caller checks ferror(), and `late`, `incomplete`, `blind` and `no_memory` of the walk.
  */
 void objspace_dump_write(struct heap_walk *walk, struct heap_roots *roots, FILE *stream, struct objspace_dump *ret);
 
