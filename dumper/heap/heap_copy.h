@@ -32,9 +32,9 @@ struct heap_copy;
 
 /*
  * Prepares to copy a heap.
- *   source, context  the source of the target's pages, and its first argument
+ *   source, context  the source of the target's pages, and the first argument for the source
  *   runs             the target runs meanwhile
- *   parallel         whether the source may be called by a thread while another thread calls it, too
+ *   parallel         whether two threads may call the source at the same time
  * Returns NULL if there is not enough memory.
  */
 struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *source, void *context, bool runs,

@@ -56,8 +56,8 @@ struct heap_count {
 };
 
 /*
- * Prepares to count. The caller keeps everything that it passes until heap_count_clear().
- *   source, context  the source of the target's pages, and its first argument
+ * Prepares to count. Everything that the caller passes must exist until heap_count_clear().
+ *   source, context  the source of the target's pages, and the first argument for the source
  *   runs, parallel   as for heap_copy_create()
  * Returns false if there is not enough memory.
  */
@@ -82,8 +82,8 @@ void heap_count_sizes(struct heap_count *count);
 void heap_count_twice(struct heap_count *count);
 
 /*
- * The range of the number of objects of a group, at the moment between both readings of heap_count_twice().
- *   collected  a collection can have begun between both readings
+ * The range of the number of objects of a group, at the moment between the two readings of heap_count_twice().
+ *   collected  a collection may have begun between the two readings
  *   old_stay   no old object was freed between them
  */
 void heap_count_range(const struct heap_count *count, const struct census_group *group, bool collected, bool old_stay,

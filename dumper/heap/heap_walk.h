@@ -51,7 +51,7 @@ struct heap_object {
 typedef bool heap_walk_visit(void *context, struct heap_walk *walk, const struct heap_object *object);
 
 /*
- * Prepares a walk. The caller keeps everything that it passes until heap_walk_clear().
+ * Prepares a walk. Everything that the caller passes must exist until heap_walk_clear().
  *   source, context, runs, parallel  as for heap_copy_create()
  * Returns false if there is not enough memory.
  */

@@ -11,6 +11,7 @@
  *   - the registers of a running thread, other than those that a call or a switch of fibers has saved
  *   - messages that a ractor has not received yet
  *   - blocks of at_exit, whose list is in a struct that no layout has
+ *   - blocks of trace_var
  *   - hooks for one method only, or up to 2.5 for one thread only
  *   - what C code marks with a function of its own, outside of objects
  *
@@ -30,7 +31,8 @@
  *   files            the variables of C code, as read by data_files_read(). That function does not read the target's
  *                    memory, so it can be called before the target is stopped. The caller keeps the variables until
  *                    heap_roots_clear()
- *   source, context  the source of the target's pages, and its first argument. Large ranges are read from it
+ *   source, context  the source of the target's pages, and the first argument for the source. Large ranges are read
+ *                    from this source
  *   deadline_ns      no large range is read after this time (CLOCK_MONOTONIC); 0: no limit
  * Returns false if there is not enough memory. The caller always calls heap_roots_clear().
  */

@@ -16,7 +16,7 @@
 /*
  * Sets `generic_ivars` and `shape_tree` of a Ruby, if they are not known and this Ruby has them. What is not found stays 0.
  *   ruby             the function does not use its `memory`
- *   source, context  the source of the target's pages, and its first argument
+ *   source, context  the source of the target's pages, and the first argument for the source
  * Returns false if there is not enough memory.
  */
 bool ivars_search(const struct module *module, memory_source *source, void *context, struct ruby *ruby);

@@ -47,7 +47,7 @@ struct object_ref {
 /* object_refs_each() calls this function for each reference. */
 typedef void object_ref_visit(void *context, const struct object_ref *ref);
 
-/* A type of T_DATA (rb_data_type_t) that was looked at. */
+/* A type of T_DATA (rb_data_type_t) that was read before, and is kept. */
 struct data_type {
 	uint64_t address; /* 0: none */
 	enum { DATA_OTHER, DATA_PROC, DATA_BINDING } kind;

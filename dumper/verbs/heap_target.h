@@ -12,7 +12,7 @@
 /* The values of the long options without a letter. The values of a verb's own options begin with OPTION_OWN. */
 enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, OPTION_TIME_LIMIT, OPTION_OWN };
 
-/* The rows for getopt_long(). The short options are "p:c:". */
+/* The rows of the table for getopt_long(). The short options are "p:c:". */
 #define HEAP_TARGET_OPTIONS                                                                                            \
 	{"pid", required_argument, NULL, 'p'}, {"core", required_argument, NULL, 'c'},                                 \
 	    {"offsets", required_argument, NULL, OPTION_OFFSETS}, {"nearest", no_argument, NULL, OPTION_NEAREST},      \
