@@ -205,9 +205,10 @@ def leaks():
     parts = [f"### {what[0].upper() + what[1:]}\n\n```\nrbdump heap --why {name} PID\n\n{text.rstrip()}\n```\n" for what, (name, text) in why.items()]
     return f"""## Leaks in a Rails application
 
-This is the Rails application of the benchmarks, on Debian's Ruby, while it answers 60 requests a second. Five leaks were planted
-in it (`bench/apps/rails/leaks.rb`). The first command tells which classes have grown within {LEAKING_S} seconds, the second
-what keeps their objects. The fifth leak is names of instance variables: Strings that the symbol table keeps.
+This is the Rails application of the benchmarks, on Debian's Ruby, while it answers 60 requests a second. It has five
+leaks on purpose (`bench/apps/rails/leaks.rb`). The first commands print which classes have grown within {LEAKING_S} seconds.
+Each of the other commands prints what keeps the objects of one leak alive. The fifth leak consists of names of instance
+variables: Strings that the symbol table keeps alive.
 
 ```
 rbdump heap --json PID > before.json; sleep {LEAKING_S}

@@ -1,5 +1,5 @@
 /*
- * Prints error messages to standard error, and finds errors of standard output.
+ * Prints error messages to standard error, and checks whether standard output could be written.
  */
 #ifndef RBDUMP_TELL_H
 #define RBDUMP_TELL_H
@@ -11,7 +11,7 @@
  */
 int tell_error(struct error *error);
 
-/* Writes what is buffered for standard output. Fails if any of the output could not be written. */
+/* Flushes standard output. Fails if any of the output could not be written. */
 struct error *finish_output(void);
 
 #endif

@@ -45,8 +45,8 @@ void stop_guard_leave(void);
 void stop_guard_keep(void);
 
 /*
- * Ends the guard if none of the registered tracers exists any more. A tracer that has ended without a call of
- * stop_guard_leave() does not count. Does nothing if there is no guard, or if another process started the guard.
+ * Ends the guard, unless a registered tracer still exists. A tracer that has ended does not count, even if it has not
+ * called stop_guard_leave(). Does nothing if there is no guard, or if another process started the guard.
  */
 void stop_guard_end(void);
 

@@ -11,18 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of a group that is not in the table: the slot is free. */
+/* Not the number of a group: the slot is free. */
 #define CENSUS_FREE 0u
 /* The group of all objects beyond the limit. */
 #define CENSUS_OTHERS 1u
-/* The most groups. A number of a group fits into 16 bits. */
+/* The maximum number of groups. The number of a group fits into 16 bits. */
 #define CENSUS_GROUPS 65535u
 
 struct census_kind {
 	uint64_t klass; /* RBasic.klass; 0 for internal types, whose klass is no class */
 	uint8_t type;	/* RUBY_T_ */
 	uint8_t imemo;	/* for a T_IMEMO: enum imemo_type */
-	bool dead;	/* the last collection has not marked the object, but has not swept its slot yet either */
+	bool dead;	/* the last collection has not marked the object, and has not swept its slot yet */
 	bool old;	/* the object is of the old generation */
 };
 
@@ -30,10 +30,13 @@ struct census_group {
 	struct census_kind kind;
 	uint64_t objects, slot_bytes;
 	uint64_t shady, pinned;
-	/* Of a heap that was read twice: how many there were at the first reading, and how many of them at both. */
+	/*
+	 * If the heap was read twice: the objects at the first reading, and those of them that were still there at the
+	 * second.
+	 */
 	uint64_t before, stayed;
 	uint64_t owned_bytes; /* outside the heap */
-	uint64_t inexact;     /* how many objects own an unknown number of bytes more */
+	uint64_t inexact;     /* how many objects may own more bytes than are known */
 };
 
 struct census;
@@ -42,22 +45,22 @@ struct census;
 struct census *census_create(void);
 void census_destroy(struct census *census); /* NULL is fine */
 
-/* Returns the number of a group. Makes the group if it is new. */
+/* Returns the number of the group of a kind. Makes the group if it is new. */
 uint16_t census_find(struct census *census, const struct census_kind *kind);
 
 /* The group with a number. The pointer is valid until the next call of census_find(). */
 struct census_group *census_group(const struct census *census, uint16_t number);
 
-/* The end of the numbers. The numbers begin with CENSUS_OTHERS. */
+/* The groups have the numbers from CENSUS_OTHERS to the returned number minus 1. */
 size_t census_end(const struct census *census);
 
 /*
- * Sets all counts to 0, but for the bytes outside the heap; sets `before` to the number of objects that there were. The
+ * Sets all counts to 0, except `owned_bytes` and `inexact`, and sets `before` to the previous value of `objects`. The
  * groups keep their numbers.
  */
 void census_reset_counts(struct census *census);
 
-/* Sets the bytes outside the heap to 0. */
+/* Sets `owned_bytes` and `inexact` of all groups to 0. */
 void census_reset_sizes(struct census *census);
 
 #endif

@@ -3,15 +3,16 @@
  *
  * A node dominates another one if each path from node 0 to the other one goes through it. In a heap, an object
  * dominates the objects that would become garbage if it were garbage. The size of these objects, and of the object
- * itself, is its retained size. The immediate dominator of a node is the closest one: all others dominate it, too. So
- * the immediate dominators are a tree, with node 0 as its root.
+ * itself, is its retained size. The immediate dominator of a node is the closest one: all other dominators of the node
+ * dominate it, too. So the immediate dominators are a tree, with node 0 as its root.
  *
  * Algorithm: SEMI-NCA (Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems", 2005), with two
  * changes: it needs no recursion and no stack, and it takes O(m log n) for any graph of n nodes and m edges. Without
- * the second change, a long linked list in a hostile target, or even in an ordinary one, could make it take O(n * n).
+ * the second change, a long linked list in a hostile target, or even in an ordinary one, could make the algorithm take
+ * O(n * n).
  *
- * Memory, besides the graph: at most 24 bytes for each node, and 4 bytes for each edge. The result has 8 bytes for each
- * node.
+ * Memory, besides the graph: at most 24 bytes for each node, and 4 bytes for each edge. The result takes 8 bytes for
+ * each node.
  */
 #ifndef RBDUMP_DOMINATORS_H
 #define RBDUMP_DOMINATORS_H
@@ -21,9 +22,9 @@
 struct dominators {
 	/* For each node, its immediate dominator. GRAPH_NONE for node 0, and for nodes that cannot be reached. */
 	uint32_t *immediate;
-	/* The nodes that can be reached. Each is behind its immediate dominator, so node 0 is the first one. */
+	/* The nodes that can be reached. Each node comes after its immediate dominator, so node 0 is the first one. */
 	uint32_t *order;
-	uint32_t reached; /* how many nodes can be reached, with node 0 */
+	uint32_t reached; /* how many nodes can be reached, including node 0 */
 };
 
 /*
@@ -36,7 +37,7 @@ void dominators_clear(struct dominators *dominators); /* a zeroed struct is fine
 /*
  * Computes retained sizes. Needs no memory.
  *   sizes  for each node of the graph, its own size; receives its retained size. The size of a node that cannot be
- *          reached stays what it is
+ *          reached does not change
  */
 void dominators_retained(const struct dominators *dominators, uint64_t *sizes);
 

@@ -3,8 +3,8 @@
  * from 0 to `nodes` - 1. Node 0 stands for the roots.
  *
  * The graph is in compressed sparse rows: the edges of all nodes are in one array, in the order of the nodes that they
- * come from. Memory: 4 bytes for each node, and 4 bytes for each edge. While edges are added, the array of edges has up
- * to a quarter more, which the system does not back with memory until it is used.
+ * come from. Memory: 4 bytes for each node, and 4 bytes for each edge. While edges are added, the array has room for
+ * more edges: up to a quarter more, or 262,144. The system backs this room with memory only when it is used.
  */
 #ifndef RBDUMP_GRAPH_H
 #define RBDUMP_GRAPH_H
@@ -16,22 +16,22 @@
 /* No node has this number. */
 #define GRAPH_NONE UINT32_MAX
 
-/* The most nodes, and the most edges, of a graph. */
+/* The maximum numbers of nodes and of edges. */
 #define GRAPH_NODES_MAX 4000000000u
 #define GRAPH_EDGES_MAX (UINT32_MAX - 1)
 
 struct graph {
 	uint32_t nodes, nr_edges;
-	uint32_t *first; /* for each node, the index of its first edge; then, once more, nr_edges */
+	uint32_t *first; /* for each node, the index of its first edge; the last element is nr_edges */
 	uint32_t *edges; /* the nodes that the edges lead to */
 	size_t capacity; /* of `edges` */
-	uint32_t begun;	 /* how many nodes were begun or left out; for graph_begin_node() and graph_add() */
+	uint32_t begun;	 /* how many nodes were begun or skipped; for graph_begin_node() and graph_add() */
 	bool incomplete; /* an edge could not be added; no later edge is added either */
 };
 
 /*
  * Creates a graph without edges. Then call graph_begin_node() for each node that has edges, in ascending order, and
- * graph_add() for each edge of the node. At last, call graph_finish().
+ * graph_add() for each edge of the node. Finally, call graph_finish().
  *   nodes  from 1 to GRAPH_NODES_MAX
  * Returns false, and leaves nothing to free, if there is not enough memory. The caller frees `ret` with graph_clear().
  */
@@ -42,9 +42,10 @@ void graph_clear(struct graph *graph); /* a zeroed struct is fine */
 void graph_begin_node(struct graph *graph, uint32_t node);
 
 /*
- * Adds an edge from the node that was begun last. Does nothing if the last edge of the node leads to `to`, too, or if
- * `to` is 0: nothing refers to the roots, and slots_number() returns 0 for what is no slot. Other edges can be there
- * twice. Sets `incomplete` if there is not enough memory, or if there would be more than GRAPH_EDGES_MAX edges.
+ * Adds an edge from the node that was begun last. Does nothing if `to` is 0: nothing refers to the roots, and
+ * slots_number() returns 0 for an address that is no slot. Does nothing if the previous edge of the node leads to `to`,
+ * too; otherwise, a node can have the same edge twice. Sets `incomplete` if there is not enough memory, or if there
+ * would be more than GRAPH_EDGES_MAX edges.
  */
 void graph_add(struct graph *graph, uint32_t to);
 
@@ -59,12 +60,13 @@ static inline const uint32_t *graph_edges(const struct graph *graph, uint32_t no
 }
 
 /*
- * Finds a shortest path from node 0 to each node (breadth-first search). The edges of node 0 can have ranks: then, a path
- * that begins with an edge of a higher rank is found only for a node to which no path of a lower rank leads.
- *   ranks  the index of the first edge of node 0 of each rank but the lowest, in ascending order; NULL if `nr_ranks` is 0
- * Returns for each node the one before it on its path. For node 0, and for nodes to which no path leads, this is GRAPH_NONE.
- * Needs 8 bytes for each node, of which the result has 4. Returns NULL if there is not enough memory. The caller frees the
- * array with free().
+ * Finds a shortest path from node 0 to each node (breadth-first search). The edges of node 0 can have ranks, the lowest
+ * first. A path that begins with an edge of one rank is found only for nodes to which no path of a lower rank leads.
+ *   ranks  for each rank except the lowest, the index of its first edge of node 0, in ascending order; NULL if
+ *          `nr_ranks` is 0
+ * Returns for each node the previous node on its path: GRAPH_NONE for node 0, and for nodes to which no path leads.
+ * Needs 8 bytes for each node; 4 of them are for the result. Returns NULL if there is not enough memory. The caller
+ * frees the array with free().
  */
 uint32_t *graph_shortest_paths(const struct graph *graph, const uint32_t *ranks, size_t nr_ranks);
 

@@ -1,6 +1,6 @@
 /*
- * The verb heap: prints what is in the heap of a Ruby process or of a core: how many objects
- * of each class, or what keeps them alive; or writes all objects for other tools.
+ * The verb heap: prints how many objects of each class the heap of a Ruby process or of a core contains, or what keeps
+ * them alive; or writes all objects for other tools.
  */
 #ifndef RBDUMP_HEAP_H
 #define RBDUMP_HEAP_H

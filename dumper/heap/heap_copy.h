@@ -21,55 +21,55 @@
 struct heap_copy_page {
 	struct heap_page at;
 	const uint8_t *slots; /* NULL if the page is damaged, or could not be read as a whole */
-	bool swept;	      /* the garbage of the last collection is no longer in the page */
+	bool swept;	      /* the page contains no dead objects of the last collection any more */
 	/* A bit for each slot (see heap_copy_bit()); NULL if this Ruby has no such bits, or if they cannot be read. */
 	const uint8_t *marked, *pinned, *shady;
 	uint64_t first_bit,
-	    bit_step; /* the bit of the first slot, and how many bits further on that of the next one is */
+	    bit_step; /* the bit of the first slot, and the step from the bit of one slot to that of the next */
 };
 
 struct heap_copy;
 
 /*
  * Prepares to copy a heap.
- *   source, context  the source of the target's pages, and its first argument
+ *   source, context  the source of the target's pages, and the first argument for the source
  *   runs             the target runs meanwhile
- *   parallel         whether the source may be called by a thread while another thread calls it, too
+ *   parallel         whether two threads may call the source at the same time
  * Returns NULL if there is not enough memory.
  */
 struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *source, void *context, bool runs,
 				   bool parallel);
 void heap_copy_destroy(struct heap_copy *copy); /* NULL is fine */
 
-/* Whether dead objects can be told from live ones: this Ruby, or the layout, has what is needed for it. */
+/* Whether dead objects can be told from live ones: whether this Ruby, and the layout, have what is needed for it. */
 bool heap_copy_tells_dead(const struct heap_copy *copy);
 
 /*
- * Begins anew: the next batch is the first one. Returns false if the list of pages cannot be read, or if there is not
+ * Starts over: the next batch is the first one. Returns false if the list of pages cannot be read, or if there is not
  * enough memory.
  */
 bool heap_copy_begin(struct heap_copy *copy);
 
-/* How many pages the list has that heap_copy_begin() has read. */
+/* The number of pages in the list that heap_copy_begin() has read. */
 uint64_t heap_copy_total(const struct heap_copy *copy);
 
 /*
- * Copies the next batch of pages. Returns how many pages it has; 0 at the end.
+ * Copies the next batch of pages. Returns the number of pages in the batch; 0 at the end.
  *   ret  receives the pages. They are valid until the next call of a function of this header
  */
 size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret);
 
 /*
- * How many of some pages are in the list of pages now. A page that could not be read, and is no longer in the list, was
- * freed: Ruby frees only pages without objects.
+ * How many of the given pages are still in the list of pages. A page that could not be read, and is no longer in the
+ * list, was freed: Ruby frees only pages without objects.
  *   pages  their addresses (heap_page.address), sorted
  * Returns the number of pages in `pages` if the list cannot be read.
  */
 size_t heap_copy_still_listed(const struct heap_copy *copy, const struct addresses *pages);
 
 /*
- * Whether dead objects cannot be told from live ones in a page that was copied since heap_copy_begin(): the collector
- * was running, or marks could not be read. Call this function after the last batch.
+ * Whether dead objects cannot be told from live ones in some page that was copied since heap_copy_begin(), because the
+ * collector was running, or marks could not be read. Call this function after the last batch.
  */
 bool heap_copy_was_blind(const struct heap_copy *copy);
 
@@ -79,12 +79,12 @@ bool heap_copy_was_blind(const struct heap_copy *copy);
  */
 const uint8_t *heap_copy_again(struct heap_copy *copy, const struct heap_copy_page *page);
 
-/* The most bytes of an array of bits: one bit for each 8 bytes of the largest heap page. */
+/* The maximum length of an array of bits, in bytes: one bit for each 8 bytes of the largest heap page. */
 #define HEAP_COPY_BITS (HEAP_PAGE_BYTES_MAX / 64)
 
 /*
  * Whether the bit of a slot is set.
- *   bits   one of the arrays of `page`, or NULL: there is no such bit
+ *   bits   one of the arrays of `page`; NULL: the bit is not set
  *   index  the number of the slot in its page
  */
 static inline bool heap_copy_bit(const struct heap_copy_page *page, const uint8_t *bits, uint64_t index)
@@ -94,7 +94,7 @@ static inline bool heap_copy_bit(const struct heap_copy_page *page, const uint8_
 	return bits && bit < HEAP_COPY_BITS * 8 && bits[bit / 8] >> (bit % 8) & 1;
 }
 
-/* The slot with a number, of a page whose `slots` are there. */
+/* The slot number `index` of a page whose `slots` is not NULL. */
 static inline struct object_slot heap_copy_slot(const struct heap_copy_page *page, uint64_t index)
 {
 	return (struct object_slot){page->at.start + index * page->at.slot_size,

@@ -1,13 +1,13 @@
 /*
  * Counts the objects of a heap.
  *
- * A heap that does not change is read once: of a core, or of a process that is stopped. The heap of a running process is
- * read twice, and each slot is compared. What a slot contained at both readings, it also contained at the moment between
- * them, if no collection has begun in the meantime: only a collection frees objects. Dead objects, which a collection has
- * not freed yet, are in groups of their own. So the result for each group is a number of objects that were certainly
- * there at that moment, and a number of objects that can have been there at most. There are two exceptions: up to 3.0,
- * Ruby itself frees some internal arrays and strings at once (rb_gc_force_recycle), and an object can change its class
- * while it is being made, or when Ruby hides it from the program.
+ * The heap of a core or of a stopped process does not change, so it is read once. The heap of a running process is read
+ * twice, and each slot is compared. An object that was in a slot at both readings was also there at the moment between
+ * them, if no collection has begun in the meantime: only a collection frees objects. Dead objects, which a collection
+ * has not freed yet, are in groups of their own. So for each group, there are two results: how many objects were
+ * certainly there at that moment, and how many can have been there at most. There are two exceptions: up to 3.0, Ruby
+ * itself frees some internal arrays and strings at once (rb_gc_force_recycle), and an object can change its class while
+ * it is being made, or when Ruby hides it from the program.
  */
 #ifndef RBDUMP_HEAP_COUNT_H
 #define RBDUMP_HEAP_COUNT_H
@@ -21,10 +21,10 @@ struct heap_pool {
 	uint64_t slot_size, pages, slots, free;
 };
 
-/* The most sizes of slots that are told apart; the last pool has all others, too. */
+/* The maximum number of pools. If there are more slot sizes, the last pool also counts all slots of further sizes. */
 #define HEAP_POOLS 32
 
-/* How full pages are: those with at most a tenth of their slots in use, and so on. */
+/* Pages are counted by how full they are: at most a tenth of the slots in use, at most two tenths, and so on. */
 #define HEAP_TENTHS 10
 
 struct heap_totals {
@@ -46,7 +46,7 @@ struct heap_count {
 	struct census *census;
 	struct heap_totals totals;
 	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC) */
-	bool late;	      /* the time was over before all pages were read, or the user has ended it (progress.h) */
+	bool late;	      /* the reading ended early, because of the deadline or the user (progress.h) */
 	bool incomplete;      /* a page, or the list of pages, could not be read in time or at all */
 	bool blind;	      /* dead objects could not be told from live ones in some pages */
 	bool no_memory;
@@ -56,8 +56,8 @@ struct heap_count {
 };
 
 /*
- * Prepares to count. The caller keeps everything that it passes until heap_count_clear().
- *   source, context  the source of the target's pages, and its first argument
+ * Prepares to count. Everything that the caller passes must exist until heap_count_clear().
+ *   source, context  the source of the target's pages, and the first argument for the source
  *   runs, parallel   as for heap_copy_create()
  * Returns false if there is not enough memory.
  */
@@ -65,25 +65,25 @@ bool heap_count_begin(const struct ruby *ruby, memory_source *source, void *cont
 		      struct heap_count *ret);
 void heap_count_clear(struct heap_count *count);
 
-/* Reads the heap once, and sets all counts and sizes. Nothing else is read after it, so it is exact for a stopped heap. */
+/* Reads the heap once, and sets all counts and sizes. If the heap does not change meanwhile, they are exact. */
 void heap_count_once(struct heap_count *count);
 
 /*
- * Reads the heap, and sets the counts, and the sizes: the bytes outside the heap. While the target runs, an object can
- * change before its structs outside the heap were read. So its slot is compared once more, and if it has changed, its size
- * is unknown.
+ * Reads the heap, and sets the counts and the sizes (the bytes outside the heap). While the target runs, an object can
+ * change before its structs outside the heap are read. So its slot is read again: if the slot has changed, the size of
+ * the object is unknown.
  */
 void heap_count_sizes(struct heap_count *count);
 
 /*
- * Reads the heap twice, and sets the counts, and their ranges. The counts are those of the second reading. Takes 2 bytes of
- * memory for each slot.
+ * Reads the heap twice, and sets the counts and their ranges. The counts are those of the second reading. Takes 2 bytes
+ * of memory for each slot.
  */
 void heap_count_twice(struct heap_count *count);
 
 /*
- * The range of the number of objects of a group, at the moment between both readings of heap_count_twice().
- *   collected  a collection can have begun between both readings
+ * The range of the number of objects of a group, at the moment between the two readings of heap_count_twice().
+ *   collected  a collection may have begun between the two readings
  *   old_stay   no old object was freed between them
  */
 void heap_count_range(const struct heap_count *count, const struct census_group *group, bool collected, bool old_stay,

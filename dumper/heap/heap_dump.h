@@ -8,7 +8,7 @@
 #include "session/session.h"
 
 /*
- * Writes the objects of an open target. What is missing or doubtful is told on standard error. On success, *status
+ * Writes the objects of an open target. Messages on standard error say what is missing or doubtful. On success, *status
  * receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read.
  */
 struct error *heap_dump(const struct heap_options *options, struct session *session, enum exit_status *status);

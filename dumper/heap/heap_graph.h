@@ -1,9 +1,9 @@
 /*
- * The graph of a heap: its objects, the references between them, and the roots that keep objects alive. For each object
- * also its kind and its size. The references of inline caches for constants are left out.
+ * The graph of a heap: its objects, the references between them, and the roots that keep objects alive. Also contains
+ * the kind and the size of each object. The references of inline caches for constants are left out.
  *
- * Memory: for each slot, 4 bytes for the graph, 2 for the kind and 8 for the size; 4 bytes for each reference; 56 bytes for
- * each root; and that of the walk.
+ * Memory: for each slot, 4 bytes for the graph, 2 for the kind and 8 for the size; 4 bytes for each reference; 48 bytes
+ * for each root; and the memory of the walk.
  */
 #ifndef RBDUMP_HEAP_GRAPH_H
 #define RBDUMP_HEAP_GRAPH_H
@@ -20,18 +20,18 @@ struct heap_graph {
 	struct census *census;
 	uint16_t *groups; /* for each node, its group in the census; CENSUS_FREE: no live object is there */
 	uint64_t *sizes;  /* for each node, the bytes of its slot and those that it owns outside */
-	/* The roots, those with the same target beside each other, and the most certain of these first. */
+	/* The roots, sorted by target. Of the roots with the same target, the most certain one is the first. */
 	struct heap_root *roots;
 	size_t nr_roots;
 	/*
-	 * The index of the first edge of node 0 that leads to a root with a name, of the first from a stack, and of the first
-	 * conservative one.
+	 * The edges of node 0 are the roots: first the exact ones with names, then the exact ones of threads and their
+	 * stacks, then the conservative ones. For each of these three ranks, the index of its first edge.
 	 */
 	uint32_t ranks[3];
-	struct address_map held; /* what the stack of a Fiber keeps alive, by the address of the Fiber; sorted */
-	bool roots_known;	 /* all roots are known, as far as heap_roots_each() can tell */
+	struct address_map held; /* the objects that stacks of Fibers keep alive, by the Fiber's address; sorted */
+	bool roots_known;	 /* all roots were read, and there were not too many */
 	uint64_t objects;	 /* live ones */
-	uint64_t unknown;	 /* objects of which not all references are known */
+	uint64_t unknown;	 /* objects whose references are not all known */
 };
 
 /*
@@ -45,12 +45,12 @@ void heap_graph_clear(struct heap_graph *graph);
 /* The most certain root of a node; NULL if it has none. */
 const struct heap_root *heap_graph_root(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node);
 
-/* Whether an object is a Fiber whose stack keeps another object alive. */
+/* Whether `fiber` is a Fiber whose stack keeps `node` alive. */
 bool heap_graph_is_held(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t fiber, uint32_t node);
 
 /*
- * Appends a description of the object that is a node: see object_add_text(). If another object is there by now, appends the
- * class that the node had, and that the object is gone.
+ * Appends a description of the object of a node: see object_add_text(). If an object of another class is in the slot by
+ * now, appends the class of the node's object, and that this object is gone.
  */
 void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node,
 			 struct text *text);

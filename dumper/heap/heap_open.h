@@ -10,23 +10,23 @@
 #include "session/session.h"
 
 /*
- * Opens the process or the core. The caller closes it with session_close(). Fails, among other reasons, if the heap cannot
- * be read: the layout lacks what is needed, or the garbage collector is another one than Ruby's own.
+ * Opens the process or the core. The caller closes it with session_close(). Fails, among other reasons, if the heap
+ * cannot be read: the layout lacks what is needed, or the garbage collector is not Ruby's own.
  */
 struct error *heap_open(const struct heap_target *from, struct session **ret);
 
-/* Fails if the process has ended, or is ending, so that its memory can be gone. A core never fails. */
+/* Fails if the process has ended, or is ending: its memory may be gone. Never fails for a core. */
 struct error *heap_open_check_alive(const struct session *session, const struct heap_target *from);
 
 /*
- * Prints that the layout is for another release, if it is.
- *   prefix  printed before
+ * If the layout is for another release, prints a message that says so.
+ *   prefix  printed before the message
  */
 void heap_open_print_nearest(const struct session *session, const char *prefix, FILE *stream);
 
 /*
- * More words and entries than the objects of the target have together: each has memory of its own. For a value of `steps`
- * of struct object_refs.
+ * A value for `steps` of struct object_refs: more words and table entries than all objects of the target can have (each
+ * needs some memory), but at most OBJECT_REFS_STEPS.
  */
 uint64_t heap_most_steps(const struct target *target);
 

@@ -1,6 +1,7 @@
 /*
- * Visits the objects of a heap, one after the other in the order of their addresses, with what their references and their
- * sizes depend on. The heap is read once: while the target runs, the objects are of different moments.
+ * Visits the objects of a heap, one after another, in the order of their addresses. Also copies the memory on which
+ * their references and their sizes depend. The heap is read once: while the target runs, objects are read at different
+ * moments.
  *
  * Only one batch of pages (heap_copy.h), and the memory outside the heap that belongs to one page, are kept at a time.
  */
@@ -18,13 +19,13 @@ struct heap_walk {
 	memory_source *source;
 	void *context;
 	bool runs;
-	struct ruby lasting; /* the Ruby, with a snapshot for what does not change: shapes, types, names */
-	struct slots *slots; /* of the pages that there were when the walk was prepared */
+	struct ruby lasting; /* like `ruby`, with a snapshot for what does not change: shapes, types, names */
+	struct slots *slots; /* of the pages that existed when the walk was prepared */
 	struct object_refs refs;
 	struct object_sizes sizes;
 	bool strings;	      /* the caller reads the bytes of Strings */
 	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC); the caller can change it */
-	bool late;	      /* the time was over before all pages were read, or the user has ended it (progress.h) */
+	bool late;	      /* the reading ended early, because of the deadline or the user (progress.h) */
 	bool incomplete;      /* a page, or the list of pages, could not be read in time or at all */
 	bool blind;	      /* dead objects could not be told from live ones in some pages */
 	bool no_memory;
@@ -38,10 +39,10 @@ struct heap_object {
 	struct access *access; /* for what is outside the slot */
 	const struct heap_copy_page *page;
 	uint64_t index; /* of the slot in its page */
-	bool dead;	/* the last collection has not marked the object, but has not swept its slot yet either */
+	bool dead;	/* the last collection has not marked the object, and has not swept its slot yet */
 	/*
-	 * The target has changed the slot since it was copied. So what is outside the slot, and was copied later, can belong
-	 * to another object.
+	 * The target has changed the slot since it was copied. So the memory outside the slot, which was copied later,
+	 * can belong to another object.
 	 */
 	bool changed;
 };
@@ -50,7 +51,7 @@ struct heap_object {
 typedef bool heap_walk_visit(void *context, struct heap_walk *walk, const struct heap_object *object);
 
 /*
- * Prepares a walk. The caller keeps everything that it passes until heap_walk_clear().
+ * Prepares a walk. Everything that the caller passes must exist until heap_walk_clear().
  *   source, context, runs, parallel  as for heap_copy_create()
  * Returns false if there is not enough memory.
  */
@@ -58,12 +59,12 @@ bool heap_walk_begin(const struct ruby *ruby, memory_source *source, void *conte
 		     struct heap_walk *ret);
 void heap_walk_clear(struct heap_walk *walk);
 
-/* Visits all objects; dead ones, too. Sets `late`, `incomplete`, `blind` and `no_memory`. */
+/* Visits all objects, including dead ones. Sets `late`, `incomplete`, `blind` and `no_memory`. */
 void heap_walk_each(struct heap_walk *walk, heap_walk_visit *visit, void *context);
 
 /*
- * Calls `visit` for each reference of an object, as object_refs_each() does. Of the conservative references, leaves out
- * those that lead to no slot of the heap.
+ * Calls `visit` for each reference of an object, as object_refs_each() does. Omits conservative references that do not
+ * lead to a slot of the heap.
  */
 bool heap_walk_refs(struct heap_walk *walk, const struct heap_object *object, object_ref_visit *visit, void *context);
 

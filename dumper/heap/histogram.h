@@ -1,5 +1,6 @@
 /*
- * The result of a look at a heap: counts and bytes, by class and type.
+ * The result of a look at a heap: counts and bytes, by class and type. If the process runs meanwhile, a look is a pair
+ * of readings that are compared; otherwise, a look is one reading.
  */
 #ifndef RBDUMP_HISTOGRAM_H
 #define RBDUMP_HISTOGRAM_H
@@ -21,7 +22,7 @@ enum heap_doubt {
 	HEAP_COLLECTED,	      /* unpaused: a collection has begun during each look */
 	HEAP_UNTOLD,	      /* unpaused: this Ruby, or the layout, does not tell when a collection begins */
 	HEAP_BLIND,	      /* dead objects could not be told from live ones in some or all pages */
-	HEAP_MARKING,	      /* a collection is marking: some objects are dead, but are not known to be */
+	HEAP_MARKING,	      /* a collection is marking: it is not known yet which objects are dead */
 	HEAP_TOO_MANY,	      /* there are more classes than groups, so the classes of some objects are not known */
 	HEAP_PARTIAL,	      /* unpaused: the heap is too large for all of it to be compared */
 	HEAP_THREADS_RUNNING, /* stopped: a thread could not be stopped */
@@ -47,14 +48,14 @@ struct histogram {
 	pid_t pid;
 	const char *core; /* the path of the core; NULL if none */
 	const char *version, *description;
-	const char *layout_releases; /* if the layout is for other releases: which ones; else NULL */
+	const char *layout_releases; /* the releases of the layout if it is for other releases; else NULL */
 	enum heap_mode mode;
-	double seconds;	    /* how long the heap was read */
+	double seconds;	    /* how long it took to read the heap */
 	double pause_ms;    /* how long the process was stopped */
-	unsigned int looks; /* unpaused: how many times the heap was read, two readings each */
+	unsigned int looks; /* unpaused: how many pairs of readings there were */
 	/*
-	 * Why the counts, or their ranges, are not certain; 0: they are. Unpaused, they are then only what was seen at the
-	 * readings.
+	 * Why the counts, or their ranges, are not certain; 0: they are certain. Unpaused, a range that is not certain
+	 * says only what the two readings saw.
 	 */
 	unsigned int doubts; /* bits, 1 << enum heap_doubt */
 	bool incomplete;     /* part of the heap could not be read */
@@ -65,11 +66,11 @@ struct histogram {
 };
 
 /*
- * Makes the rows from a census. Objects of classes with the same name and type share a row. The names of the classes are
- * read now. So if a class was freed after its objects were counted, its row has the name "(unreadable class)", or, if
- * another class has already taken its place, that of the other class.
+ * Makes the rows from a census. Objects of classes with the same name and type share a row. The names of the classes
+ * are read now. So if a class was freed after its objects were counted, its row has the name "(unreadable class)". If
+ * another class has already taken its place, the row has the name of that class.
  *   ruby      for the names of the classes
- *   old_stay  unpaused: as for heap_count_range(), if a collection has begun
+ *   old_stay  unpaused, and a collection has begun: as for heap_count_range()
  * Returns false if there is not enough memory.
  */
 bool histogram_make(const struct ruby *ruby, const struct heap_count *count, bool old_stay, struct histogram *ret);
@@ -78,12 +79,12 @@ void histogram_clear(struct histogram *histogram);
 /* Adds a row. The histogram owns its name from now on. Returns false, and frees the name, if there is not enough memory. */
 bool histogram_add(struct histogram *histogram, const struct heap_row *row);
 
-/* Compares two rows by name, and then by type. The result is as of strcmp(3). */
+/* Compares two rows by name, and then by type. Returns a number as strcmp(3) does. */
 int histogram_compare_names(const struct heap_row *a, const struct heap_row *b);
 
 /*
  * Writes a histogram.
- *   rows  how many rows are written at most, and one more for the rest; 0: all
+ *   rows  how many rows are written at most; one more row is written for the rest; 0: all
  */
 void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream);
 

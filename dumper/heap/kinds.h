@@ -1,5 +1,5 @@
 /*
- * The kind of an object, for the census: its class and its type. And the names of kinds.
+ * The kind of an object (its class and its type), for the census, and the names of kinds.
  */
 #ifndef RBDUMP_KINDS_H
 #define RBDUMP_KINDS_H
@@ -9,7 +9,7 @@
 #include "ruby/object_slot.h"
 #include "ruby/ruby.h"
 
-/* What is the same for all objects of one Ruby. */
+/* What is needed to read the kinds of all objects of one Ruby. */
 struct kinds {
 	const struct layout *layout;
 	uint64_t type_mask, type_imemo;
@@ -20,13 +20,14 @@ struct kinds {
 struct kinds kinds_read(const struct layout *layout);
 
 /*
- * Reads the kind of the object in a slot. `dead` is left to the caller. Returns false if the slot is free.
- *   bytes  of the slot; as many as the members RBasic.flags and RBasic.klass need
+ * Reads the kind of the object in a slot. The caller sets `dead`. Returns false if the slot is free.
+ *   bytes  the first bytes of the slot, up to the end of RBasic.flags and RBasic.klass
  */
 bool kinds_of(const struct kinds *kinds, const uint8_t *bytes, struct census_kind *ret);
 
 /*
- * Appends the name of a group: of its class, or of the kind of its internal objects; or in parentheses why it has none.
+ * Appends the name of a group: the name of its class, or of the kind of its internal objects. If it has neither,
+ * appends the reason in parentheses.
  *   number  of the group in the census
  */
 void kinds_add_name(const struct ruby *ruby, const struct census_kind *kind, uint16_t number, struct text *text);

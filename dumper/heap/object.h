@@ -8,7 +8,7 @@
 
 /*
  * Prints the object at an address to standard output.
- *   rows  how many references are printed at most, each way; 0: all
+ *   rows  how many references from the object, to the object, and from roots are printed at most; 0: all
  * On success, *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read. Fails, among other
  * reasons, if there is no object at that address.
  */

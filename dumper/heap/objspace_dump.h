@@ -21,7 +21,7 @@ struct objspace_dump {
 /*
  * Writes the roots and all live objects.
  *   roots  as read by heap_roots_read()
- * The caller checks ferror(), and `late`, `incomplete`, `blind` and `no_memory` of the walk.
+ * After the call, the caller checks ferror(), and `late`, `incomplete`, `blind` and `no_memory` of the walk.
  */
 void objspace_dump_write(struct heap_walk *walk, struct heap_roots *roots, FILE *stream, struct objspace_dump *ret);
 

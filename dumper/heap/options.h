@@ -1,5 +1,5 @@
 /*
- * What the user wants to know of which heap.
+ * The options of the verbs heap and object: whose heap is read, and what is printed.
  */
 #ifndef RBDUMP_OPTIONS_H
 #define RBDUMP_OPTIONS_H
@@ -11,9 +11,12 @@
 
 #include "base/error.h"
 
-/* How long a process is stopped at most, if the user does not say otherwise: 500 ms. */
+/* How long a process may be stopped by default, in ms. */
 #define HEAP_PAUSE_MS 500
-/* The longest that can be asked for. A process that is stopped longer is let go (session/snapshot.h). */
+/*
+ * The longest stop that the user can allow. It is shorter than SNAPSHOT_LIMIT_S, after which rbdump ends
+ * (session/snapshot.h).
+ */
 #define HEAP_PAUSE_MS_MAX 4000
 
 /* Whose heap is read. */

@@ -1,5 +1,5 @@
 /*
- * A file that is compressed while it is written, if its name ends in .gz (gzip) or .zst (zstd).
+ * A file for output. If its name ends in .gz (gzip) or .zst (zstd), the file is compressed while it is written.
  */
 #ifndef RBDUMP_PACKED_FILE_H
 #define RBDUMP_PACKED_FILE_H

@@ -1,8 +1,9 @@
 /*
- * How far the reading of a heap is. On a terminal, a line on standard error says so, if the reading takes longer than a
- * second. ^C ends the reading early: then what has been read until then is printed. A second ^C ends rbdump.
+ * Shows how much of a heap has been read. If the reading takes longer than a second, and standard error is a terminal,
+ * a line there shows the progress. ^C ends the reading early: rbdump then prints what it has read so far. A second ^C
+ * ends rbdump.
  *
- * Only one reading at a time: the state belongs to the process.
+ * Only one reading at a time is possible, because the state is global.
  */
 #ifndef RBDUMP_PROGRESS_H
 #define RBDUMP_PROGRESS_H

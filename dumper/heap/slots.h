@@ -2,9 +2,9 @@
  * Numbers the slots of a heap, in the order of their addresses. The first slot has the number 1. The number 0 is no
  * slot: in a graph of the heap (heap/graph.h), it stands for the roots.
  *
- * A word of a target is often tested for being the address of a slot, so this test is fast: one look-up in a hash
- * table, which takes the same time for any number of pages. Addresses are compared exactly. Where the pages are does
- * not matter.
+ * rbdump often tests whether a word of a target is the address of a slot, so this test is fast: one look-up in a hash
+ * table, which takes the same time for any number of pages. Only the exact start of a slot passes the test. The test
+ * does not depend on how pages are aligned.
  *
  * Memory: at most 152 bytes for each page.
  */
@@ -17,14 +17,17 @@
 
 #include "ruby/heap_pages.h"
 
-/* The most slots, so that the number of a slot, and the number of all slots and the roots, fit into 32 bits. */
+/*
+ * The maximum number of slots. It fits into 32 bits, and so does the number of nodes of a graph of all slots and the
+ * roots.
+ */
 #define SLOTS_MAX 3999999998u
 
 struct slots;
 
 /*
- * Numbers the slots of some pages. Damaged pages have no numbers.
- *   pages  as heap_pages_next() gives them: in ascending order, and those that are not damaged do not overlap
+ * Numbers the slots of the given pages. The slots of damaged pages get no numbers.
+ *   pages  as heap_pages_next() returns them: those that are not damaged are in ascending order, and do not overlap
  * Returns NULL if there is not enough memory, or if there are more than SLOTS_MAX slots.
  */
 struct slots *slots_create(const struct heap_page *pages, size_t count);

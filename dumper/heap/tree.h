@@ -1,6 +1,7 @@
 /*
- * A tree of the nodes of a graph, with the weight of each subtree: for example the immediate dominators and the bytes that
- * each retains, or the shortest paths from the roots and how many of some objects each leads to.
+ * A tree of the nodes of a graph, with the weight of each subtree. For example, the tree of the immediate dominators,
+ * where the weight is the bytes that a node retains; or the tree of the shortest paths from the roots, where the weight
+ * is the number of objects of one class to which the paths lead.
  *
  * Memory: 12 bytes for each node, of which 4 are needed only while the tree is made.
  */
@@ -12,14 +13,16 @@
 #include <stdint.h>
 
 struct tree {
-	uint32_t *first; /* for each node, the index of its first child; then, once more, the number of all children */
-	uint32_t *children; /* of node 0, then those of node 1, and so on */
+	uint32_t *first;    /* for each node, the index of its first child; then the number of all children */
+	uint32_t *children; /* the children of node 0, then those of node 1, and so on */
 };
 
 /*
  * Makes a tree, and adds the weight of each node to that of its parent, from the leaves up.
- *   parents  of `nodes` nodes; GRAPH_NONE: the node is not in the tree, or is node 0. There is no cycle
- *   weights  of each node; receives the weight of each subtree. Those of nodes that are not in the tree stay
+ *   parents  the parent of each of `nodes` nodes; GRAPH_NONE: the node is not in the tree, or is node 0. There must be
+ *            no cycle
+ *   weights  the weight of each node; receives the weight of each subtree. Weights of nodes that are not in the tree do
+ *            not change
  * Returns false if there is not enough memory. The caller frees `ret` with tree_clear().
  */
 bool tree_make(const uint32_t *parents, uint32_t nodes, uint64_t *weights, struct tree *ret);

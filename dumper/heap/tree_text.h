@@ -1,8 +1,9 @@
 /*
- * Prints a tree of a heap's objects (heap/tree.h) as text. A heap can have millions of objects, so the children of a row
- * are merged by class, and a row stands for many objects. Only an object whose subtree has a large part of the whole
- * weight gets a row of its own, with its address. Rows with little weight are left out. A linked list is one line. "…"
- * stands for rows with more weight that are left out, because they would be too many or too deep.
+ * Prints a tree of a heap's objects (heap/tree.h) as text. A heap can have millions of objects, so the children of a
+ * row are merged by class, and one row can stand for many objects. Only an object whose subtree has a large part of the
+ * whole weight gets a row of its own, with its address. Rows with little weight are left out. A linked list is printed
+ * as one line. "…" stands for rows that have enough weight, but are left out, because there are too many of them, or
+ * because they are too deep.
  */
 #ifndef RBDUMP_TREE_TEXT_H
 #define RBDUMP_TREE_TEXT_H
@@ -18,12 +19,12 @@ struct tree_text {
 	struct heap_walk *walk; /* for the names of objects */
 	const struct tree *tree;
 	const uint64_t *weights; /* of each subtree */
-	uint64_t total;		 /* the weight of which percentages are printed */
-	bool bytes;		 /* weights are bytes, else numbers of objects */
+	uint64_t total;		 /* the weight that is 100 % */
+	bool bytes;		 /* whether weights are bytes; otherwise numbers of objects */
 	size_t rows;		 /* how many rows a level has at most */
 	unsigned int depth;	 /* how many levels there are at most */
 	/*
-	 * Appends to `text` how a node is referred to by its parent, for example "@name"; for node 0 as the parent, the root.
+	 * Appends to `text` how `parent` refers to `node`, for example "@name". If `parent` is 0, appends the root.
 	 * Appends nothing if that is not known.
 	 */
 	void (*label)(void *context, uint32_t parent, uint32_t node, struct text *text);

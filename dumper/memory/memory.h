@@ -34,9 +34,9 @@ struct memory *memory_create(memory_source *source, void *context, size_t max_pa
 void memory_destroy(struct memory *memory); /* NULL is fine */
 
 /*
- * From this call on, a read that needs more pages than the snapshot may have drops all pages that were copied so far,
- * and does not fail. So the same bytes can be copied twice, at different moments. memory_want() drops nothing. Do not
- * use this function with memory_forget() and the functions for data that changes.
+ * From this call on, a read does not fail if the snapshot would have too many pages: it drops all pages that were
+ * copied so far, and continues. So the same bytes can be copied twice, at different moments. memory_want() drops
+ * nothing. Do not use this function with memory_forget() and the functions for data that changes.
  */
 void memory_recycle(struct memory *memory);
 

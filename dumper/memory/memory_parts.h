@@ -12,7 +12,7 @@
 
 enum page_state {
 	PAGE_EMPTY = 0,	 /* slot not in use */
-	PAGE_WANTED,	 /* known to be needed, not copied */
+	PAGE_WANTED,	 /* known to be needed, not copied yet */
 	PAGE_COPIED,	 /* `data` holds it */
 	PAGE_UNREADABLE, /* the source could not read it */
 };
@@ -23,11 +23,11 @@ struct page {
 	const uint8_t *again; /* the second copy; NULL if there is none, or it could not be read */
 	enum page_state state;
 	bool fresh; /* it was copied between memory_forget_changing() and memory_seal_changing() */
-	/* Which kinds of reads there were: bits, 1 << enum memory_kind. In this pass, and in the one before. */
+	/* The kinds of the reads in this pass, and in the pass before: bits, 1 << enum memory_kind. */
 	uint8_t reads, reads_before;
 };
 
-/* Room for copies of pages, never moved. */
+/* Memory for copies of pages. It is never moved. */
 struct block {
 	struct block *next;
 	size_t used, capacity; /* in pages */
@@ -47,9 +47,9 @@ struct memory {
 	size_t copied; /* pages, by reads */
 
 	clockid_t clock;
-	long limit_ns; /* from `limited` on, by that clock; 0: no limit */
+	long limit_ns; /* the time limit, counted from `limited` on, by `clock`; 0: no limit */
 	struct timespec limited;
-	unsigned int reads; /* since the clock was read */
+	unsigned int reads; /* how many there were since the clock was last read */
 	bool over;
 
 	struct page *pages; /* hash table, open addressing */
@@ -61,7 +61,7 @@ struct memory {
 
 	struct overlay overlay;
 
-	struct footprint *footprint; /* receives what is read; NULL */
+	struct footprint *footprint; /* receives what is read; can be NULL */
 
 	bool (*lacks)(const void *context, uint64_t page);
 	const void *lacks_context;
@@ -74,22 +74,22 @@ struct memory {
 	uint8_t *plan_data;
 };
 
-/* Copies of many pages, in one call of the source. */
+/* Copies of many pages, made by one call of the source. */
 struct copies {
 	uint64_t *pages; /* addresses, ascending */
 	bool *ok;
-	uint8_t *data; /* of the snapshot */
+	uint8_t *data; /* the copies, which belong to the snapshot */
 	size_t count;  /* 0 if there is not enough memory */
 	bool none;     /* there was nothing to copy */
 };
 
 /*
- * The page with a number. If the snapshot does not have it, returns the empty place that it would get, whose state is
- * PAGE_EMPTY.
+ * Returns the page with a number. If the snapshot does not have it, returns the empty entry that the page would get,
+ * whose state is PAGE_EMPTY.
  */
 struct page *memory_find_page(const struct memory *memory, uint64_t number);
 
-/* Copies all pages that are chosen. The caller calls memory_free_copies(). */
+/* Copies all pages for which `chosen` returns true. The caller calls memory_free_copies(). */
 struct copies memory_copy_pages(struct memory *memory,
 				bool (*chosen)(const struct memory *memory, const struct page *page));
 

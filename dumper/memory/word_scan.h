@@ -1,5 +1,5 @@
 /*
- * Reads ranges of the target's memory word by word: all words that can be the address of an object. The ranges can be
+ * Reads ranges of the target's memory, and visits each word that can be the address of an object. The ranges can be
  * large, so they are not copied to a snapshot. They are read from the source of the snapshot's pages, in large pieces,
  * and each piece is forgotten before the next one is read.
  */

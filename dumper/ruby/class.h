@@ -22,7 +22,9 @@ bool class_has_paths(const struct layout *layout);
  */
 void class_path(const struct ruby *ruby, struct access *access, uint64_t klass, struct bytes *ret, bool *permanent);
 
-/* The address of a class's rb_classext_struct: its own, or, since 3.2, behind the class in the same slot. */
+/*
+ * The address of a class's rb_classext_struct. Since 3.2, it can be in the slot of the class, behind the struct RClass.
+ */
 uint64_t class_ext(struct access *access, uint64_t klass);
 
 /* Whether `klass` is a singleton class. */

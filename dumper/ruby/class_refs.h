@@ -5,8 +5,8 @@
  * gc_mark_classext_module and gc_mark_classext_iclass), internal/class.h, constant.h, id_table.c. Up to Ruby 2.4, id
  * tables have other forms, so only some of the references are known.
  *
- * What Ruby does not mark is not given: subclasses, the origin of a class, and up to Ruby 3.1 the class that includes a
- * module.
+ * References that Ruby does not mark are omitted: subclasses, the origin of a class, and up to Ruby 3.1 the class that
+ * includes a module.
  */
 #ifndef RBDUMP_CLASS_REFS_H
 #define RBDUMP_CLASS_REFS_H
@@ -14,13 +14,13 @@
 #include "ruby/refs_walk.h"
 
 /*
- * Gives the references of a T_CLASS or T_MODULE. Methods and constants have their names, but the scope bits of these
- * IDs are 0. The place of an instance variable is its number in the class's list of them. Returns whether these are
- * all.
+ * Gives the references of a T_CLASS or T_MODULE. The name of a method or a constant is its ID, but with scope bits that
+ * are 0. The name of an instance variable is its index in the class's list of instance variables. Returns whether all
+ * references are known.
  */
 bool class_refs(struct refs_walk *walk);
 
-/* Gives the references of a T_ICLASS. Returns whether these are all. */
+/* Gives the references of a T_ICLASS. Returns whether all references are known. */
 bool iclass_refs(struct refs_walk *walk);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * The references of a T_DATA. Only the C code that made the object knows them, but there are three exceptions: a Proc and
- * a Binding, whose structs are read; an object whose type tells where the references are (RUBY_TYPED_DECL_MARKING, since
- * 3.3); and an object without a function that marks, which has no references. For any other T_DATA, each word of its
- * memory is given as a conservative reference. If the memory is from glibc's malloc(), its length is known.
+ * The references of a T_DATA. Only the C code that made the object knows them, but there are three exceptions: a Proc
+ * and a Binding, whose structs are read; an object whose type tells where the references are (RUBY_TYPED_DECL_MARKING,
+ * since 3.3); and an object without a function that marks, which has no references. For any other T_DATA, each word of
+ * its memory that can be the address of an object is given as a conservative reference. The length of the memory is
+ * known if it is from glibc's malloc(). Otherwise, only the first 32 words are read.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
  * include/ruby/ruby.h), proc.c (block_mark), vm_core.h (struct rb_block).
@@ -12,10 +13,10 @@
 
 #include "ruby/refs_walk.h"
 
-/* Gives the references. Returns false if there may be more. */
+/* Gives the references. Returns false if there may be more or fewer. */
 bool data_refs(struct refs_walk *walk);
 
-/* The address and the length of the memory of a T_DATA, as far as it is worth copying in advance; 0 if there is none. */
+/* The address and the length of the part of a T_DATA's memory that is worth copying in advance; 0 if there is none. */
 uint64_t data_refs_outside(const struct layout *layout, const struct object_slot *slot, uint64_t flags,
 			   uint64_t *length);
 

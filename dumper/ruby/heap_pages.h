@@ -39,7 +39,7 @@ struct heap_pages {
 	 */
 	struct memory *descriptions;
 	uint64_t list, count, next;
-	uint64_t end; /* the end of the slots of the last page */
+	uint64_t end; /* the end of the slots of the previous page that is not damaged */
 };
 
 /* Whether the layout has the members that heap_pages_begin() and heap_pages_next() need. */
@@ -50,7 +50,7 @@ bool heap_pages_are_known(const struct layout *layout);
  *   memory        the snapshot through which the list is read; the caller keeps it during the walk
  *   descriptions  the snapshot through which the descriptions of the pages are read; can be the same
  *   vm            the address of the VM
- * Returns false if the list cannot be read, or is longer than any list.
+ * Returns false if the list cannot be read, or is longer than any real list.
  */
 bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const struct layout *layout, uint64_t vm,
 		      struct heap_pages *ret);

@@ -13,19 +13,19 @@
 
 enum heap_root_kind {
 	ROOT_C_VARIABLE,      /* a variable of C code */
-	ROOT_REGISTERED,      /* memory that C code has registered (rb_gc_register_address), and that is no variable */
+	ROOT_REGISTERED,      /* memory that C code has registered (rb_gc_register_address), but that is no variable */
 	ROOT_GLOBAL_VARIABLE, /* `name`: its ID */
 	ROOT_FINALIZER,	      /* `name`: the object that has the finalizer */
 	ROOT_TRACE,	      /* a TracePoint, or another hook */
 	ROOT_LOADING,	      /* what is needed while a file is being loaded */
 	ROOT_MODULE,	      /* a module that C code has defined */
-	ROOT_METHOD,	      /* a method that the VM has found before */
+	ROOT_METHOD,	      /* a method in a cache of the VM */
 	ROOT_SYMBOLS,	      /* the symbol table */
 	ROOT_VM,	      /* a member of the VM */
 	ROOT_BOX,	      /* a member of a rb_box_struct */
 	ROOT_RACTOR,	      /* a member of a ractor; `name`: its number */
 	ROOT_RACTOR_STORAGE,  /* a ractor-local value; `name`: the ractor's number */
-	/* These are of a thread, or of a fiber. */
+	/* The following kinds belong to a thread or a fiber. */
 	ROOT_THREAD,	   /* a member of the rb_thread_t */
 	ROOT_CONTEXT,	   /* a member of the execution context */
 	ROOT_FIBER,	   /* another member of the rb_fiber_t */
@@ -43,20 +43,21 @@ struct heap_root {
 	enum ref_certainty certainty;
 	uint64_t word; /* the address of the word that refers to the object */
 	uint64_t name; /* see heap_root_kind */
-	size_t stack;  /* for the kinds of a thread or fiber: index in `stacks` of struct heap_roots */
+	size_t stack;  /* for the kinds that belong to a thread or fiber: index in `stacks` of struct heap_roots */
 	/*
-	 * 0: the root keeps the object alive. Otherwise the address of a Fiber. Its stack keeps the object alive only
-	 * as long as something else keeps the Fiber alive.
+	 * 0: the root itself keeps the object alive. Otherwise, the root belongs to the stack of the Fiber with this
+	 * address. The root then keeps the object alive only as long as something else keeps the Fiber alive.
 	 */
 	uint64_t holder;
 };
 
-/* Returns whether a live object begins at an address. */
+/* Returns whether an address is that of an object whose roots are wanted. */
 typedef bool heap_root_is_object(void *context, uint64_t address);
 
 /*
- * heap_roots_each() calls this function for each root. An object can be the target of many roots, and a word can be
- * given twice: a variable of C code that is also registered is first given as an exact root.
+ * heap_roots_each() calls this function for each root. An object can be the target of many roots, and the function can
+ * be called twice for one word: for a variable of C code that is registered, first with an exact root, and then with a
+ * conservative one.
  */
 typedef void heap_root_visit(void *context, const struct heap_root *root);
 
@@ -68,14 +69,14 @@ struct heap_stack_words {
 
 /* A stack: that of a thread, or of a fiber that is not running. */
 struct heap_stack {
-	size_t thread;	 /* index in `threads` of struct heap_roots; their number if the fiber's thread has ended */
+	size_t thread;	 /* index in `threads` of struct heap_roots; `threads.count` if the fiber's thread has ended */
 	uint64_t fiber;	 /* the rb_fiber_t; 0 for the running fiber of a thread */
 	uint64_t holder; /* as in struct heap_root */
 	struct stack walked;
 	struct heap_stack_words *words; /* for each frame of `walked` */
 };
 
-/* What the roots are searched in, and named by. */
+/* What is needed to find the roots, and to describe them. */
 struct heap_roots {
 	const struct ruby *ruby;
 	const struct module *module;

@@ -3,15 +3,17 @@
  * objects that Ruby's collector keeps are those that can be reached from the roots.
  *
  * Some roots are exact: a struct of Ruby has them. Ruby's collector itself looks at stacks conservatively: each word
- * that is the address of an object keeps that object. rbdump looks at more memory in this way: at all variables of C
- * code, and at all words of some structs of Ruby. Ruby's collector looks only at the variables that C code has
- * registered. So rbdump can give a conservative root that Ruby does not have, but misses few. These are not found:
+ * that is the address of an object keeps that object alive. rbdump looks at more memory in this way: at all variables
+ * of C code, and at all words of some structs of Ruby. Ruby's collector looks only at the variables that C code has
+ * registered. So rbdump can find a conservative root that Ruby does not have, but it misses few roots. It does not find
+ * these:
  *   - what a just-in-time compiler keeps (YJIT, RJIT, MJIT, ZJIT)
  *   - the registers of a running thread, other than those that a call or a switch of fibers has saved
- *   - messages to a ractor that it has not received
+ *   - messages that a ractor has not received yet
  *   - blocks of at_exit, whose list is in a struct that no layout has
+ *   - blocks of trace_var
  *   - hooks for one method only, or up to 2.5 for one thread only
- *   - what C code marks in a way that only it knows, outside of objects
+ *   - what C code marks with a function of its own, outside of objects
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: gc.c (gc_mark_roots, since 3.4 rb_gc_mark_roots), vm.c (rb_vm_mark,
  * thread_mark, rb_execution_context_mark), ractor.c (ractor_mark), cont.c (fiber_mark), variable.c
@@ -26,9 +28,11 @@
  * Reads the threads, the fibers, and their frames.
  *   ruby             the caller keeps it, and ruby->memory, until heap_roots_clear()
  *   module           the file that contains Ruby. The target must not be closed before heap_roots_clear()
- *   files            the variables of C code, as read by data_files_read(). This needs no memory of the target, so it can be
- *                    done before the target is stopped. The caller keeps them until heap_roots_clear()
- *   source, context  the source of the target's pages, and its first argument. Large ranges are read from it
+ *   files            the variables of C code, as read by data_files_read(). That function does not read the target's
+ *                    memory, so it can be called before the target is stopped. The caller keeps the variables until
+ *                    heap_roots_clear()
+ *   source, context  the source of the target's pages, and the first argument for the source. Large ranges are read
+ *                    from this source
  *   deadline_ns      no large range is read after this time (CLOCK_MONOTONIC); 0: no limit
  * Returns false if there is not enough memory. The caller always calls heap_roots_clear().
  */
@@ -37,8 +41,8 @@ bool heap_roots_read(const struct ruby *ruby, const struct module *module, const
 void heap_roots_clear(struct heap_roots *roots);
 
 /*
- * Calls `visit` for each root whose target is an object, according to `is_object`. Returns whether these are all: false
- * if memory could not be read, or if a limit was reached.
+ * Calls `visit` for each root whose target is an object, according to `is_object`. Returns false if roots may be
+ * missing, because memory could not be read, or because a limit was reached.
  */
 bool heap_roots_each(struct heap_roots *roots, heap_root_is_object *is_object, heap_root_visit *visit, void *context);
 

@@ -1,5 +1,6 @@
 /*
- * What the files that find the roots of the heap have in common. Only heap_roots*.c include this header.
+ * What the files that find the roots of the heap have in common. Only heap_roots*.c include this header. To give a root
+ * is to call `visit` for it, if its target is an object according to `is_object`.
  */
 #ifndef RBDUMP_HEAP_ROOTS_PARTS_H
 #define RBDUMP_HEAP_ROOTS_PARTS_H
@@ -22,38 +23,37 @@ struct roots_walk {
 /* Begins a range of roots of one kind. */
 void roots_begin(struct roots_walk *walk, enum heap_root_kind kind, enum ref_certainty certainty, uint64_t name);
 
-/* Gives the word at `at`, which is `value`, if it refers to an object. */
+/* Gives the word at the address `at`, whose value is `value`. */
 void roots_give(struct roots_walk *walk, uint64_t at, uint64_t value);
 
-/* Gives all words of a range that can refer to objects. */
+/* Gives all words of the range [start, end). */
 void roots_scan(struct roots_walk *walk, uint64_t start, uint64_t end);
 
-/* Gives all words of a struct that can refer to objects. Does nothing if `at` is 0 or the struct's size is not known.
- */
+/* Gives all words of the struct at the address `at`. Does nothing if `at` is 0, or the struct's size is not known. */
 void roots_scan_struct(struct roots_walk *walk, uint64_t at, enum layout_struct_id id);
 
 /* Gives the values of an st_table, each with its key as the name. */
 void roots_give_st(struct roots_walk *walk, uint64_t table);
 
-/* Gives the values of a rb_id_table. Their names are IDs. */
+/* Gives the values of a rb_id_table, each with its ID as the name. */
 void roots_give_id_table(struct roots_walk *walk, uint64_t table);
 
 /*
- * A reading has failed, so roots can be missing. Lets the walk go on with what is next.
+ * Call this function after a read has failed. It notes that roots can be missing, and lets the walk go on.
  */
 void roots_lack(struct roots_walk *walk);
 
 /* Calls `visit` for each entry of a rb_id_table. Returns false if it cannot be read, or is too long. */
 bool roots_each_id(struct access *access, uint64_t table, st_visit *visit, void *context);
 
-/* roots_variables.c: the list of registered variables, and global variables. */
+/* heap_roots_variables.c: the list of registered variables, and global variables. */
 void roots_give_registered(struct roots_walk *walk);
 void roots_give_global_variables(struct roots_walk *walk);
 
-/* Sets the addresses of the variables of Ruby that lead to them. Searches for them if Ruby is stripped. */
+/* Sets `global_variables`. Searches for the variable rb_global_tbl if Ruby is stripped. */
 void roots_find_variables(struct heap_roots *roots);
 
-/* roots_stacks.c: threads and fibers. Returns false if there is not enough memory. */
+/* heap_roots_stacks.c: threads and fibers. Returns false if there is not enough memory. */
 bool roots_read_stacks(struct heap_roots *roots, memory_source *source, void *context);
 void roots_clear_stacks(struct heap_roots *roots);
 void roots_give_stacks(struct roots_walk *walk);

@@ -4,12 +4,12 @@
  * Based on Ruby's sources, 2.3.0 to 4.0.5 and head: imemo.c (rb_imemo_mark_and_move; up to 3.3 gc.c, gc_mark_imemo; up
  * to 2.4 gc.c, gc_mark_children), internal/imemo.h (up to 2.7 internal.h), method.h, vm_callinfo.h.
  *
- * Not known are the references of a syntax tree (imemo_ast) that was not compiled yet, and up to 3.3 those of the end
+ * The references of a syntax tree (imemo_ast) that was not compiled yet are not known, nor, up to 3.3, those of the end
  * of a string that is being parsed (imemo_parser_strterm). Since 4.0, the instance variables in an imemo_fields are
  * known only if the address of rb_shape_tree is known.
  *
- * What Ruby does not mark is not given: the class of a call cache; since 3.3 its method entry, unless it is for super
- * or for a refinement.
+ * References that Ruby does not mark are omitted: the class of a call cache; and since 3.3 the method entry of a call
+ * cache, unless the cache is for super or for a refinement.
  */
 #ifndef RBDUMP_IMEMO_REFS_H
 #define RBDUMP_IMEMO_REFS_H
@@ -17,9 +17,10 @@
 #include "ruby/refs_walk.h"
 
 /*
- * Gives the references of a T_IMEMO. The words of the memory of a C function (imemo_tmpbuf), and the words of which
- * only the C function knows what they are (the data of imemo_ifunc, the third word of imemo_memo), are
- * REF_CONSERVATIVE: the collector, too, marks them if they are the address of an object. Returns whether these are all.
+ * Gives the references of a T_IMEMO. Some words are REF_CONSERVATIVE: the words of a C function's temporary memory
+ * (imemo_tmpbuf), and words whose meaning only the C function knows (the data of imemo_ifunc, the third word of
+ * imemo_memo). Ruby's collector, too, marks such a word only if it is the address of an object. Returns whether all
+ * references are known.
  */
 bool imemo_refs(struct refs_walk *walk);
 

@@ -5,12 +5,13 @@
  * rb_iseq_each_value, iseq_extract_values), iseq.h, vm_core.h (rb_iseq_constant_body).
  *
  * The objects in the instructions of code are found in one of three ways:
- *   up to 2.5   An Array has all of them, and the code marks only this Array.
- *   2.6 to 3.1  Ruby walks the instructions, and knows the types of their operands. These are not in a layout. So
- *               rbdump gives each word of the code as REF_CONSERVATIVE. No other word of code can be the address of an
- *               object: the others are addresses of machine code, addresses of memory from malloc(), or small numbers.
- *               What is in the inline caches is exact. The instruction `once` runs its code only one time, and keeps the
- *               value in its cache. It is the only instruction with code before the cache.
+ *   up to 2.5   An Array contains all of them, and the code refers only to this Array.
+ *   2.6 to 3.1  Ruby walks the instructions, and knows the types of their operands. A layout does not contain these
+ *               types. So rbdump gives each word of the code that can be an object as REF_CONSERVATIVE. A word that is
+ *               no object cannot be the address of an object: it is an address of machine code, an address of memory
+ *               from malloc(), or a small number. References in inline caches are exact. The instruction `once` runs
+ *               its code only one time, and keeps the value in its cache. rbdump recognizes this cache, because `once`
+ *               is the only instruction that has code as the operand before a cache.
  *   since 3.2   A bit for each word tells whether it is an object, and the inline caches are in order of their kind.
  *
  * The references are not all known if a just-in-time compiler has compiled the code, or while the code is being
@@ -21,7 +22,7 @@
 
 #include "ruby/refs_walk.h"
 
-/* Gives the references of code. Returns whether these are all. */
+/* Gives the references of code. Returns whether all references are known. */
 bool iseq_refs(struct refs_walk *walk);
 
 /*

@@ -11,7 +11,7 @@
  * Computes how many bytes code owns.
  *   iseq   the address of the T_IMEMO
  *   flags  its RBasic.flags
- *   steps  how many entries of tables may still be looked at; reduced by those that are
+ *   steps  how many entries of tables may still be read; the function subtracts those that it reads
  * Returns false if the number is not known: up to 2.6, or while the code is being compiled.
  */
 bool iseq_size(struct access *access, uint64_t iseq, uint64_t flags, uint64_t *steps, uint64_t *ret);

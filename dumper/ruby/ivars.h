@@ -1,10 +1,12 @@
 /*
- * Where the instance variables of objects are. Since 3.2, an object has a shape: the list of its instance variables. All
- * shapes are in one array; the number of an object's shape is in the top half of its flags. If an object has too many
- * instance variables, or has got them in too many orders, they are in an st_table ("too complex").
+ * Where the instance variables of objects are. Since 3.2, an object has a shape: the list of its instance variables.
+ * All shapes are in one array; the number of an object's shape is in the top half of its flags. If an object has too
+ * many instance variables, or if objects of its class have got them in too many different orders, its instance
+ * variables are in an st_table ("too complex").
  *
- * An object of a type without room for instance variables, for example a String, has them in a struct outside ("generic").
- * One st_table has the addresses of these structs by the addresses of the objects.
+ * Some types of objects, for example Strings, have no room for instance variables in their slots. The instance
+ * variables of such an object are in a struct outside the slot ("generic"). One st_table maps the addresses of the
+ * objects to the addresses of these structs.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: shape.h (SHAPE_FLAG_SHIFT; RSHAPE), variable.c (generic_iv_tbl_, since
  * 4.0 generic_fields_tbl_).
@@ -19,10 +21,10 @@ struct object_shape {
 	uint64_t address; /* of the rb_shape; 0: not known, or this Ruby has none */
 	bool too_complex;
 	uint64_t fields;   /* how many instance variables an object with this shape has */
-	uint64_t capacity; /* for how many there is room outside the slot; 0 if this Ruby does not tell */
+	uint64_t capacity; /* how many of them have room outside the slot; 0 if this Ruby does not tell */
 };
 
-/* How many shapes are kept: objects of few shapes are often beside each other. */
+/* How many shapes are kept. Objects that are beside each other often have the same few shapes. */
 #define SHAPES_KEPT 256u
 
 struct ivars {
@@ -30,8 +32,8 @@ struct ivars {
 	struct memory *lasting; /* for what does not change: the shapes */
 	uint64_t shapes;	/* the address of the array of shapes; 0 if it is not known */
 	struct object_shape kept[SHAPES_KEPT];
-	bool generic_known;	    /* `generic` has all of them */
-	struct address_map generic; /* the entry of each object in their table, by the object's address */
+	bool generic_known;	    /* `generic` contains all objects with generic instance variables */
+	struct address_map generic; /* the address of an object's entry in the st_table, by the object's address */
 };
 
 /*
@@ -55,18 +57,19 @@ bool ivars_shape_of_id(struct ivars *ivars, uint64_t id, struct object_shape *re
  * Finds the name of an instance variable of an object. Returns its ID; 0 if it is not found.
  *   klass  RBasic.klass of the object
  *   flags  RBasic.flags
- *   index  its place among the object's instance variables
+ *   index  the index of the instance variable in the object
  */
 uint64_t ivars_id(struct ivars *ivars, uint64_t klass, uint64_t flags, uint64_t index);
 
 /*
- * The struct that has the instance variables of an object without room for them, a gen_ivtbl; since 4.0 an imemo_fields.
- * It is read now: while the target runs, it can be another one than before.
- * Returns 0 if there is none. Sets access->failed if it cannot be read, or if the object has none any more.
+ * Returns the address of the struct with the generic instance variables of an object: a gen_ivtbl; since 4.0 an
+ * imemo_fields. The address is read now: while the target runs, it can differ from an earlier one. Returns 0 if the
+ * object has no such struct. Sets access->failed if the address cannot be read, or if the object has no such struct any
+ * more.
  */
 uint64_t ivars_generic(const struct ivars *ivars, struct access *access, uint64_t object);
 
-/* How many instance variables a gen_ivtbl has. Sets access->failed if it cannot be right. */
+/* How many instance variables a gen_ivtbl has. Sets access->failed if the number cannot be right. */
 uint64_t ivars_generic_count(struct access *access, uint64_t record);
 
 /* Whether an object can have an entry in ivars->generic. */

@@ -11,8 +11,8 @@
 #include "ruby/refs_walk.h"
 
 /*
- * Reads what is needed. Returns false if there is not enough memory. The caller frees `ret` with object_refs_clear(). The
- * caller keeps `ruby` and ruby->memory until then.
+ * Reads what is needed for the references of all objects. Returns false if there is not enough memory. The caller frees
+ * `ret` with object_refs_clear(). The caller keeps `ruby` and ruby->memory until then.
  */
 bool object_refs_read(const struct ruby *ruby, struct object_refs *ret);
 void object_refs_clear(struct object_refs *refs);
@@ -20,20 +20,20 @@ void object_refs_clear(struct object_refs *refs);
 /*
  * Calls `visit` for each reference of an object.
  *   access  for the structs outside the slot
- * Returns whether these are all: false if the layout lacks a member, if a struct cannot be read or cannot be right, or if
- * there were no steps left.
+ * Returns whether all references are known. They are not if only C code knows them (data_refs.h), if the layout lacks a
+ * member, if a struct cannot be read or cannot be right, or if there were no steps left.
  */
 bool object_refs_each(struct object_refs *refs, struct access *access, const struct object_slot *slot,
 		      object_ref_visit *visit, void *context);
 
-/* What is copied first, and what can be copied only when that is there. */
+/* The rounds of copying in advance: first structs, and then the entries of tables to which these structs lead. */
 enum refs_round { REFS_STRUCTS, REFS_ENTRIES, REFS_ROUNDS };
 
 /*
  * Returns the address of memory outside the slot that object_refs_each() will read, and its length in bytes; 0 if there
  * is none in this round, or if it is not known. The caller can copy that memory for many objects at once. What is not
  * copied in advance is copied when it is read.
- *   access  for what was copied in the round before
+ *   access  for what was copied in the previous round
  */
 uint64_t object_refs_wants(struct object_refs *refs, struct access *access, const struct object_slot *slot,
 			   enum refs_round round, uint64_t *length);

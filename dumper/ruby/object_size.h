@@ -1,8 +1,9 @@
 /*
  * The memory that an object owns outside its slot, for example the bytes of a long String. rbdump computes the same
- * number as Ruby's own ObjectSpace.memsize_of, minus the size of the slot. Ruby's older numbers differ in details: up to
- * 2.4, Ruby counts nothing for internal objects, and takes the number of sharers for the length of a shared Array; 1.9.3
- * counts no terminator of a String, 2.0 one byte for each; 1.9.3 counts no groups of a MatchData.
+ * number as Ruby's own ObjectSpace.memsize_of, minus the size of the slot. The numbers of older Rubies differ in
+ * details. Up to 2.4, Ruby counts nothing for internal objects, and takes the number of sharers for the length of a
+ * shared Array. For the terminator of a String, 1.9.3 counts nothing, and 2.0 one byte. For the groups of a MatchData,
+ * 1.9.3 counts nothing.
  *
  * Memory that belongs to several objects is counted only for the object that frees it. For example, a String that
  * shares the bytes of another String owns nothing.
@@ -18,7 +19,7 @@
 #include "ruby/object_slot.h"
 #include "ruby/ruby.h"
 
-/* How the size of an object is computed: it depends on its type. */
+/* How the size of an object is computed. This depends on the object's type. */
 enum object_size_kind {
 	SIZE_NOTHING, /* the object owns nothing */
 	SIZE_UNKNOWN, /* only the C code that made the object knows */
@@ -30,7 +31,7 @@ enum object_size_kind {
 	SIZE_BIGNUM,
 	SIZE_CLASS,
 	SIZE_ICLASS,
-	/* These depend on a struct outside the slot: object_size_wants(). */
+	/* The sizes of the following kinds depend on a struct outside the slot: see object_size_wants(). */
 	SIZE_HASH,
 	SIZE_REGEXP,
 	SIZE_MATCH,
@@ -42,7 +43,10 @@ struct object_sizes {
 	const struct layout *layout;
 	uint8_t kinds[OBJECT_TYPES]; /* enum object_size_kind, by RUBY_T_ type */
 	struct ivars ivars;
-	/* How many entries of tables may still be looked at. The caller sets it, for example for each page of the heap. */
+	/*
+	 * How many entries of tables may still be read. The caller sets it, for example again for each page of the
+	 * heap.
+	 */
 	uint64_t steps;
 };
 
@@ -50,8 +54,8 @@ struct object_sizes {
 #define OBJECT_SIZE_STEPS 65536u
 
 /*
- * Reads what is needed. Returns false if there is not enough memory. The caller frees `ret` with object_sizes_clear(). The
- * caller keeps ruby->memory until then.
+ * Reads what is needed for the sizes of all objects. Returns false if there is not enough memory. The caller frees
+ * `ret` with object_sizes_clear(). The caller keeps ruby->memory until then.
  */
 bool object_sizes_read(const struct ruby *ruby, struct object_sizes *ret);
 void object_sizes_clear(struct object_sizes *sizes);
@@ -62,7 +66,7 @@ void object_sizes_clear(struct object_sizes *sizes);
  */
 uint64_t object_size_wants(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t *length);
 
-/* Whether object_size_wants() can return another address than 0 for an object of a RUBY_T_ type. */
+/* Whether object_size_wants() can return an address other than 0 for an object of a RUBY_T_ type. */
 static inline bool object_size_may_want(const struct object_sizes *sizes, uint64_t type)
 {
 	return sizes->kinds[type % OBJECT_TYPES] >= SIZE_HASH;
@@ -71,10 +75,10 @@ static inline bool object_size_may_want(const struct object_sizes *sizes, uint64
 /*
  * Computes how many bytes an object owns outside its slot.
  *   access  for the structs outside the slot
- *   owned   receives the number of bytes. If the number is not known exactly, receives what is known of it
- * Returns whether the number is exact. It is not exact for a T_DATA, whose memory is known only to the C code that made it;
- * for code up to 2.6; for classes up to 2.3, and for those of several boxes; if the layout lacks a member, or if a struct
- * cannot be read or cannot be right.
+ *   owned   receives the number of bytes. If the number is not known exactly, receives the bytes that are known
+ * Returns whether the number is exact. It is not exact for a T_DATA, whose memory is known only to the C code that made
+ * it; for code up to 2.6; for classes up to 2.3, and for classes with data for several boxes (Ruby::Box); if the layout
+ * lacks a member, or if a struct cannot be read or cannot be right.
  */
 bool object_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot, uint64_t *owned);
 

@@ -1,5 +1,6 @@
 /*
- * An object, as it was copied from its slot in the heap: its members and its flags. Also where its table of entries is.
+ * An object, as it was copied from its slot in the heap: its members and its flags. For a Hash, also where its table
+ * is.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: gc.c, internal/hash.h (RHASH_ST_TABLE, RHASH_AR_TABLE).
  */
@@ -11,7 +12,7 @@
 
 #include "layout/layout.h"
 
-/* More than there are types: RUBY_T_MASK has five bits (value_type.h, v1_9_3_0 to v4_0_5 and head). */
+/* More than the number of types: RUBY_T_MASK has five bits (value_type.h, v1_9_3_0 to v4_0_5 and head). */
 #define OBJECT_TYPES 64u
 
 /* include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to v3_1_7. Later, it depends on the slot. */
@@ -24,8 +25,8 @@ struct object_slot {
 };
 
 /*
- * A member of an object that is in its slot, zero-extended. Returns 0 if this Ruby has no such member, or if the slot is
- * too small for it.
+ * A member of an object, read from the slot, and zero-extended. Returns 0 if this Ruby has no such member, or if the
+ * slot is too small for it.
  */
 uint64_t slot_member(const struct layout *layout, const struct object_slot *slot, enum layout_member_id id);
 
@@ -38,7 +39,7 @@ uint64_t slot_flags(const struct layout *layout, const struct object_slot *slot)
 /* Whether this Ruby has a flag, and all its bits are set. */
 bool slot_has_flag(const struct layout *layout, uint64_t flags, enum layout_enumerator_id id);
 
-/* Whether the type in an object's flags is an enumerator, RUBY_T_…. */
+/* Whether the type in an object's flags is the type of an enumerator, RUBY_T_…. */
 bool slot_is(const struct layout *layout, uint64_t flags, enum layout_enumerator_id type);
 
 /* The address of the st_table of a T_HASH; 0 if it has none. */

@@ -1,6 +1,6 @@
 /*
- * Describes an object, and a reference, in a few words: for paths to an object, and for the object itself. Nothing of the
- * target runs for it, so no method `inspect` is called.
+ * Describes an object, and a reference, in a few words: for paths to an object, and for the object itself. The target
+ * runs no code for this, so its `inspect` methods are not called.
  */
 #ifndef RBDUMP_OBJECT_TEXT_H
 #define RBDUMP_OBJECT_TEXT_H
@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "ruby/object_refs.h"
 
-/* The most bytes of a String that are shown. */
+/* The maximum number of bytes of a String that are shown. */
 #define OBJECT_TEXT_BYTES 60
 
 /*
@@ -18,7 +18,7 @@
 void object_add_text(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text);
 
 /*
- * Appends what a reference is in its object, for example `@name`, `[3]`, `[:key]`, `constant Foo::BAR`, `class`.
+ * Appends the place of a reference in its object, for example `@name`, `[3]`, `[:key]`, `constant Foo::BAR`, `class`.
  *   from   the object that has the reference
  *   ivars  as read by ivars_read()
  */

@@ -16,7 +16,7 @@
  */
 const char *object_type_name(const struct layout *layout, uint64_t type);
 
-/* Returns the constant that is equal to a name of a type; "?" if no type has that name. */
+/* Returns a constant string that is equal to `name`, the name of a type; "?" if no type has that name. */
 const char *object_type_constant(const char *name);
 
 /*

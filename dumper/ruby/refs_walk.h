@@ -1,11 +1,11 @@
 /*
- * A walk over the references of one object: what a reference is, and how the files that know the types of objects give
- * the references that they find.
+ * A walk over the references of one object: what a reference is, and the functions with which the files for the types
+ * of objects give the references that they find. To give a reference is to call `visit` for it.
  *
  * A reference is exact if a struct of Ruby has it. It is declared if the C extension that made the object has declared
- * where it is (RUBY_TYPED_DECL_MARKING). It is conservative if rbdump has found a word in the object's memory that is the
- * address of a slot. Only the C code that made the object knows whether such a word is a reference. For example, it can
- * be a number, or a reference that the collector does not mark (a weak reference).
+ * where it is (RUBY_TYPED_DECL_MARKING). It is conservative if rbdump has found a word in the object's memory that is
+ * the address of a slot. Only the C code that made the object knows whether such a word is a reference. For example,
+ * the word can be a number, or a reference that the collector does not mark (a weak reference).
  */
 #ifndef RBDUMP_REFS_WALK_H
 #define RBDUMP_REFS_WALK_H
@@ -16,7 +16,7 @@
 
 enum ref_certainty { REF_EXACT, REF_DECLARED, REF_CONSERVATIVE };
 
-/* What a reference is in its object, and what `name` of struct object_ref is then. */
+/* The place of a reference in its object, and the meaning of `name` of struct object_ref for this place. */
 enum ref_label {
 	REF_CLASS,	    /* the object's class */
 	REF_IVAR,	    /* an instance variable; `name`: its index */
@@ -26,7 +26,7 @@ enum ref_label {
 	REF_KEY,	    /* a key of a Hash */
 	REF_VALUE,	    /* a value of a Hash; `name`: the VALUE of its key */
 	REF_DEFAULT,	    /* the default value, or the default proc, of a Hash */
-	REF_SHARED,	    /* the object that has the bytes or elements of this one */
+	REF_SHARED,	    /* the object that owns the bytes or elements that this object shares */
 	REF_SUPER,	    /* the superclass */
 	REF_CONSTANT,	    /* a constant; `name`: its ID */
 	REF_CLASS_VARIABLE, /* a class variable; `name`: its ID */
@@ -34,7 +34,7 @@ enum ref_label {
 	REF_VARIABLE,	    /* a local variable that a block has captured; `name`: its index in the environment */
 	REF_CODE,	    /* code, or what code contains */
 	REF_PART,	    /* another member of the object's struct; `name`: its name, a `const char *` */
-	REF_DATA,	    /* a word in the memory of a T_DATA; `name`: its offset */
+	REF_DATA,	    /* a word in the memory of a T_DATA; `name`: the index of the word */
 };
 
 struct object_ref {
@@ -47,7 +47,7 @@ struct object_ref {
 /* object_refs_each() calls this function for each reference. */
 typedef void object_ref_visit(void *context, const struct object_ref *ref);
 
-/* A type of T_DATA (rb_data_type_t) that was looked at. */
+/* A type of T_DATA (rb_data_type_t) that was read before, and is kept. */
 struct data_type {
 	uint64_t address; /* 0: none */
 	enum { DATA_OTHER, DATA_PROC, DATA_BINDING } kind;
@@ -65,13 +65,13 @@ struct object_refs {
 	struct ivars ivars;
 	struct data_type types[DATA_TYPES_KEPT];
 	/*
-	 * How many words and entries of tables may still be looked at. The caller sets it: to what all objects of a heap can
-	 * have together.
+	 * How many words and entries of tables may still be read. The caller sets it to the number that all objects of
+	 * a heap can have together.
 	 */
 	uint64_t steps;
 };
 
-/* More words than a heap of 64 GiB has. */
+/* The number of words in 64 GiB of memory. */
 #define OBJECT_REFS_STEPS (UINT64_C(1) << 33)
 
 /* The walk. */
@@ -96,8 +96,8 @@ bool refs_give_words(struct refs_walk *walk, uint64_t address, uint64_t count, e
 		     enum ref_certainty certainty);
 
 /*
- * Gives the values of an st_table as exact references, and its keys, if `keys`. The name of each value is its key.
- * Returns false if the table cannot be read as a whole.
+ * Gives the values of an st_table as exact references, and also its keys if `keys` is true. The name of each value is
+ * its key. Returns false if the table cannot be read as a whole.
  */
 bool refs_give_table(struct refs_walk *walk, uint64_t table, enum ref_label label, bool keys);
 

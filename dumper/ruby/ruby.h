@@ -25,7 +25,7 @@ struct ruby {
 	uint64_t symbols;	/* address of ruby_global_symbols, an rb_symbols_t; 0 if not known */
 	uint64_t operators;	/* address of op_tbl[], which is needed up to 2.1; 0 if not known */
 	uint64_t object_class;	/* address of the variable rb_cObject; 0 if not known */
-	uint64_t shape_tree;	/* of the variable rb_shape_tree_ptr; since 4.0, of rb_shape_tree; 0 if not known */
+	uint64_t shape_tree;	/* address of rb_shape_tree_ptr; since 4.0, of rb_shape_tree; 0 if not known */
 	uint64_t generic_ivars; /* address of the variable generic_iv_tbl_; 0 if not known */
 	enum zjit zjit;
 	/*

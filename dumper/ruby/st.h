@@ -21,14 +21,14 @@ typedef bool st_visit(void *context, struct access *access, uint64_t key, uint64
 bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 
 /*
- * Like st_each(), but takes one from `steps` for each entry that is looked at, also for a deleted one, and for each list.
- * Stops if there are none left.
+ * Like st_each(), but with a limit in *steps: subtracts 1 for each entry that is read (also if it is deleted), and for
+ * each list. Stops if *steps is 0.
  */
 bool st_each_step(struct access *access, uint64_t table, uint64_t *steps, st_visit *visit, void *context);
 
 /*
- * Like st_each(), but `record` is the address of the entry. So the record can be read later, by st_record_at(). Returns
- * false for a table with only a few entries up to Ruby 2.3, which has no such entries.
+ * Like st_each(), but passes the address of the entry as `record`. So the record can be read later, by st_record_at().
+ * Returns false for a "packed" table, which has no such entries.
  */
 bool st_each_address(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 

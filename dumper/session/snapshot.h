@@ -52,8 +52,9 @@ struct error *snapshot_changing(struct target *target, struct memory *memory, vo
 				void *context, struct pauses *pauses);
 
 /*
- * Stops all threads of the target, also those that sleep, calls `work` with `context`, and lets the target go on. Fails
- * as snapshot_paused() does. If the target is still stopped after SNAPSHOT_LIMIT_S seconds, rbdump ends, as above.
+ * Stops all threads of the target, including those that sleep, calls `work` with `context`, and lets the target go on.
+ * Fails as snapshot_paused() does. If the target is still stopped after SNAPSHOT_LIMIT_S seconds, rbdump ends, as
+ * above.
  */
 struct error *snapshot_held(struct target *target, void (*work)(void *context), void *context, struct pauses *pauses);
 

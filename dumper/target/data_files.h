@@ -2,7 +2,7 @@
  * The writable data of the ELF files that a target has mapped: where the variables of C code are, and which variable an
  * address belongs to.
  *
- * The files may be hostile: how many files and symbols are kept is limited.
+ * The files may be hostile, so the number of files and symbols that are kept is limited.
  */
 #ifndef RBDUMP_DATA_FILES_H
 #define RBDUMP_DATA_FILES_H
@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "target/module.h"
 
-/* A writable segment of a file: initialized variables, and behind them those that begin as zeros. */
+/* A writable segment of a file: the initialized variables, and after them the zero-initialized variables. */
 struct data_range {
 	uint64_t start, end; /* addresses in the target's memory */
 	uint32_t file;	     /* index in `files` of struct data_files */
@@ -34,8 +34,10 @@ struct data_files {
 	size_t nr_ranges, ranges_capacity;
 	struct data_symbol *symbols; /* sorted by `start` */
 	size_t nr_symbols, symbols_capacity;
-	/* The data of a file is not known, for example because the file was replaced after it was mapped; or there are
-	 * too many. */
+	/*
+	 * Some data is missing: the data of a file is not known, for example because the file was replaced after it was
+	 * mapped, or there are too many files or symbols.
+	 */
 	bool incomplete;
 };
 

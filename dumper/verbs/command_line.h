@@ -59,7 +59,10 @@ bool command_line_whole(const char *text, double max, double *ret);
 /* Parses a process id. Returns false if the text is not a process id. */
 bool command_line_pid(const char *text, int *ret);
 
-/* Parses an address of the form 0x7f0012345678. Returns false if the text is not one, or if it is 0. */
+/*
+ * Parses an address of the form 0x7f0012345678. Returns false if the text is not such an address, or if the address is
+ * 0.
+ */
 bool command_line_address(const char *text, uint64_t *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The options that say whose heap is read, which the verbs heap and object have in common.
+ * The options and arguments that say whose heap is read. The verbs heap and object have them in common.
  */
 #ifndef RBDUMP_HEAP_TARGET_H
 #define RBDUMP_HEAP_TARGET_H
@@ -9,10 +9,10 @@
 #include "heap/options.h"
 #include "verbs/command_line.h"
 
-/* The values of the long options without a letter. A verb's own begin with OPTION_OWN. */
+/* The values of the long options without a letter. The values of a verb's own options begin with OPTION_OWN. */
 enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, OPTION_TIME_LIMIT, OPTION_OWN };
 
-/* The rows for getopt_long(). The short options are "p:c:". */
+/* The rows of the table for getopt_long(). The short options are "p:c:". */
 #define HEAP_TARGET_OPTIONS                                                                                            \
 	{"pid", required_argument, NULL, 'p'}, {"core", required_argument, NULL, 'c'},                                 \
 	    {"offsets", required_argument, NULL, OPTION_OFFSETS}, {"nearest", no_argument, NULL, OPTION_NEAREST},      \
@@ -23,14 +23,15 @@ enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, 
 	}
 
 /*
- * Handles one option, if it is one of these.
- *   wrong  receives the exit status, if the option is wrong; 0: it is not
- * Returns whether it is one of these.
+ * Handles an option, if it is one of the options above.
+ *   wrong  receives the exit status if the value of the option is wrong; otherwise 0
+ * Returns whether it is one of the options above.
  */
 bool heap_target_take(const struct command_line *line, int option, struct heap_target *ret, int *wrong);
 
 /*
- * Takes the arguments that are no options, from `optind` on: PID, or EXE after a core. Then checks that all fits.
+ * Takes the arguments that are no options, from `optind` on: PID, or EXE after a core. Then checks that the options and
+ * arguments fit together.
  *   next  receives the index of the first argument that was not taken
  * Returns 0, or the exit status if something is wrong.
  */
