@@ -230,6 +230,20 @@ static struct error *print(const struct heap_options *options, const struct hist
 		       : error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
 }
 
+/* What needs the references between objects. */
+static struct error *print_references(const struct heap_options *options, struct session *session,
+				      enum exit_status *status)
+{
+	switch (options->wanted) {
+	case HEAP_OBJSPACE:
+		return heap_dump(options, session, status);
+	case HEAP_WHY:
+		return heap_why(options, session, status);
+	default:
+		return heap_dominators(options, session, status);
+	}
+}
+
 static struct error *look_and_print(const struct heap_options *options, enum exit_status *status)
 {
 	struct histogram histogram;
@@ -238,10 +252,8 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 
 	if (error)
 		return error;
-	if (options->objspace || options->why || options->dominators) {
-		error = options->objspace ? heap_dump(options, look.session, status)
-			: options->why	  ? heap_why(options, look.session, status)
-					  : heap_dominators(options, look.session, status);
+	if (options->wanted != HEAP_COUNTS) {
+		error = print_references(options, look.session, status);
 		session_close(look.session);
 		return error;
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "heap/heap_open.h"
+#include "heap/heap_reading.h"
 #include "heap/objspace_dump.h"
 #include "heap/packed_file.h"
 #include "heap/progress.h"
@@ -70,32 +71,21 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 {
 	const bool runs = !options->target.core;
 	struct objspace_dump result = {0};
-	struct data_files files = {0};
-	struct heap_roots roots = {0};
-	struct ruby ruby = session->ruby;
-	struct heap_walk walk = {0};
-	struct error *error = NULL;
+	struct heap_reading reading;
+	struct error *error;
 
-	ruby.memory = session_memory(session);
-	if (ruby.memory && heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk) &&
-	    data_files_read(session->target, &files) &&
-	    heap_roots_read(&walk.lasting, session->module, &files, target_read_pages, session->target,
-			    walk.deadline_ns, &roots)) {
-		walk.refs.steps = heap_most_steps(session->target);
-		error = write_to(options->output, &walk, &roots, &result);
-	} else {
+	if (heap_reading_begin(session, &reading) && heap_reading_prepare(&reading, runs, 0) &&
+	    heap_reading_roots(&reading))
+		error = write_to(options->output, &reading.walk, &reading.roots, &result);
+	else
 		error = error_no_memory();
-	}
-	if (!error && walk.no_memory)
+	if (!error && reading.walk.no_memory)
 		error = error_no_memory();
 	if (!error)
 		error = heap_open_check_alive(session, &options->target);
 	if (!error)
-		tell_doubts(session, &walk, &result, runs);
-	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
-	heap_roots_clear(&roots);
-	data_files_clear(&files);
-	heap_walk_clear(&walk);
-	memory_destroy(ruby.memory);
+		tell_doubts(session, &reading.walk, &result, runs);
+	*status = reading.walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	heap_reading_clear(&reading);
 	return error;
 }

@@ -8,11 +8,10 @@
 #include "base/tell.h"
 #include "base/text.h"
 #include "heap/heap_open.h"
-#include "heap/heap_walk.h"
+#include "heap/heap_reading.h"
 #include "heap/numbers.h"
 #include "heap/progress.h"
 #include "ruby/collections.h"
-#include "ruby/heap_roots.h"
 #include "ruby/object_text.h"
 #include "ruby/object_type.h"
 #include "ruby/value.h"
@@ -44,8 +43,7 @@ struct look {
 	bool size_known, refs_known, dead, shady, pinned;
 	struct edges out, in;
 	uint64_t from; /* the object whose references are being visited */
-	struct data_files files;
-	struct heap_roots roots;
+	struct heap_reading reading;
 	struct heap_root *held_by; /* the roots that refer to the object, at most `limit` */
 	size_t nr_held_by, held_by_capacity;
 	uint64_t nr_roots; /* all of them */
@@ -175,7 +173,7 @@ static void print_root(const struct look *look, const struct heap_root *root)
 
 	if (root->holder != 0)
 		text_format(&text, "stack of Fiber 0x%" PRIx64 ": ", root->holder);
-	heap_root_text(&look->roots, root, &text);
+	heap_root_text(&look->reading.roots, root, &text);
 	if (root->certainty == REF_CONSERVATIVE)
 		text_format(&text, " (perhaps)");
 	fputs("  ", stdout);
@@ -234,13 +232,12 @@ static void print(const struct look *look, struct heap_walk *walk)
 	print_more(look, look->nr_roots - look->nr_held_by);
 }
 
-static struct error *look_at(struct look *look, struct heap_walk *walk, const struct session *session,
-			     const struct heap_target *target)
+static struct error *look_at(struct look *look, const struct session *session, const struct heap_target *target)
 {
+	struct heap_walk *walk = &look->reading.walk;
 	struct error *error;
 
 	progress_begin();
-	walk->refs.steps = heap_most_steps(session->target);
 	heap_walk_each(walk, visit, look);
 	progress_end();
 	if (walk->no_memory || look->in.no_memory || look->out.no_memory)
@@ -251,11 +248,9 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 	if (!look->found)
 		return error_create(EXIT_FAILED, "there is no object at 0x%" PRIx64 " in the heap of %s %d",
 				    look->address, session->target->operations->name, session->target->pid);
-	if (!data_files_read(session->target, &look->files) ||
-	    !heap_roots_read(&walk->lasting, session->module, &look->files, target_read_pages, session->target, 0,
-			     &look->roots))
+	if (!heap_reading_roots(&look->reading))
 		return error_no_memory();
-	look->roots_known = heap_roots_each(&look->roots, is_object, add_root, look);
+	look->roots_known = heap_roots_each(&look->reading.roots, is_object, add_root, look);
 	if (look->no_memory)
 		return error_no_memory();
 	heap_open_print_nearest(session, "", stdout);
@@ -267,28 +262,20 @@ struct error *object_main(const struct heap_target *target, uint64_t address, si
 {
 	const size_t limit = rows > 0 ? rows : REFS_MAX;
 	struct look look = {.address = address, .limit = limit, .in.limit = limit, .out.limit = limit};
-	const bool runs = !target->core;
-	struct heap_walk walk = {0};
 	struct session *session;
 	struct error *error = heap_open(target, &session);
-	struct ruby ruby;
 
 	if (error)
 		return error;
-	ruby = session->ruby;
-	ruby.memory = session_memory(session);
-	if (ruby.memory && heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk))
-		error = look_at(&look, &walk, session, target);
+	if (heap_reading_begin(session, &look.reading) && heap_reading_prepare(&look.reading, !target->core, 0))
+		error = look_at(&look, session, target);
 	else
 		error = error_no_memory();
-	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	*status = look.reading.walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	free(look.in.of);
 	free(look.out.of);
 	free(look.held_by);
-	heap_roots_clear(&look.roots);
-	data_files_clear(&look.files);
-	heap_walk_clear(&walk);
-	memory_destroy(ruby.memory);
+	heap_reading_clear(&look.reading);
 	session_close(session);
 	return error;
 }

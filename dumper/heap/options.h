@@ -28,14 +28,21 @@ struct heap_target {
 	unsigned int time_limit_s; /* time limit for finding the layout; 0: the default */
 };
 
+/* What is wanted of the heap. */
+enum heap_wanted {
+	HEAP_COUNTS,	 /* how many objects there are, and how much memory they take, by class and type */
+	HEAP_OBJSPACE,	 /* all objects, as ObjectSpace.dump_all writes them */
+	HEAP_WHY,	 /* what keeps one object, or the objects of one class, alive */
+	HEAP_DOMINATORS, /* how much memory each object keeps alive */
+};
+
 struct heap_options {
 	struct heap_target target;
+	enum heap_wanted wanted;
 	bool json;
-	bool objspace;	      /* write all objects, as ObjectSpace.dump_all does */
-	const char *why;      /* print what keeps this object, or the objects of this class, alive; NULL: do not */
-	uint64_t why_address; /* the address of the object; 0: `why` is a class */
-	bool dominators;      /* print how much memory each object keeps alive */
-	const char *output;   /* the file for `objspace`; NULL: standard output */
+	const char *why;      /* for HEAP_WHY: the object or the class, as the user gave it; else NULL */
+	uint64_t why_address; /* for HEAP_WHY: the address of the object; 0: `why` is a class */
+	const char *output;   /* for HEAP_OBJSPACE: the file; NULL: standard output */
 	bool stop;	      /* stop the process while its heap is read */
 	double max_pause_ms;  /* how long the process may be stopped at most */
 	size_t rows;	      /* how many rows the text has at most; 0: all */

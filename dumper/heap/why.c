@@ -10,11 +10,11 @@
 #include "heap/dominators.h"
 #include "heap/heap_graph.h"
 #include "heap/heap_open.h"
+#include "heap/heap_reading.h"
 #include "heap/numbers.h"
 #include "heap/pause.h"
 #include "heap/progress.h"
 #include "heap/tree_text.h"
-#include "ruby/collections.h"
 #include "ruby/object_text.h"
 #include "session/snapshot.h"
 
@@ -39,10 +39,7 @@
 struct look {
 	const struct heap_options *options;
 	struct session *session;
-	struct ruby ruby;
-	struct heap_walk walk;
-	struct data_files files; /* read before the target is stopped */
-	struct heap_roots roots;
+	struct heap_reading reading;
 	struct heap_graph graph;
 	uint32_t *paths;     /* for each node, the one before it on a shortest path from node 0 */
 	struct error *error; /* of a reading while the process was stopped */
@@ -70,19 +67,19 @@ static void is_wished(void *context, const struct object_ref *ref)
 /* Appends how an object refers to another one. */
 static void add_ref(struct look *look, uint32_t parent, uint32_t node, struct text *text)
 {
-	struct access access = ruby_access(&look->walk.lasting);
+	struct access access = ruby_access(&look->reading.walk.lasting);
 	struct wish wish = {0};
 	uint64_t size;
 
-	wish.target = slots_address(look->walk.slots, node, &size);
-	heap_graph_read_refs(&look->walk, parent, is_wished, &wish);
+	wish.target = slots_address(look->reading.walk.slots, node, &size);
+	heap_graph_read_refs(&look->reading.walk, parent, is_wished, &wish);
 	if (!wish.found) {
-		if (heap_graph_is_held(&look->graph, &look->walk, parent, node))
+		if (heap_graph_is_held(&look->graph, &look->reading.walk, parent, node))
 			text_format(text, "its stack");
 		return;
 	}
-	object_add_ref(&look->walk.lasting, &access, &look->walk.refs.ivars,
-		       slots_address(look->walk.slots, parent, &size), &wish.ref, text);
+	object_add_ref(&look->reading.walk.lasting, &access, &look->reading.walk.refs.ivars,
+		       slots_address(look->reading.walk.slots, parent, &size), &wish.ref, text);
 	if (wish.ref.certainty == REF_CONSERVATIVE)
 		text_format(text, " (perhaps)");
 }
@@ -96,9 +93,9 @@ static void label(void *context, uint32_t parent, uint32_t node, struct text *te
 		add_ref(look, parent, node, text);
 		return;
 	}
-	root = heap_graph_root(&look->graph, &look->walk, node);
+	root = heap_graph_root(&look->graph, &look->reading.walk, node);
 	if (root) {
-		heap_root_text(&look->roots, root, text);
+		heap_root_text(&look->reading.roots, root, text);
 		if (root->certainty == REF_CONSERVATIVE)
 			text_format(text, " (perhaps)");
 	} else if (look->paths[node] != GRAPH_NONE && look->paths[node] != 0) {
@@ -106,7 +103,7 @@ static void label(void *context, uint32_t parent, uint32_t node, struct text *te
 		add_ref(look, look->paths[node], node, text);
 		if (text->length > 0)
 			text_format(text, " of ");
-		heap_graph_add_text(&look->graph, &look->walk, look->paths[node], text);
+		heap_graph_add_text(&look->graph, &look->reading.walk, look->paths[node], text);
 	}
 }
 
@@ -116,10 +113,7 @@ static void forget(struct look *look)
 	free(look->paths);
 	look->paths = NULL;
 	heap_graph_clear(&look->graph);
-	heap_roots_clear(&look->roots);
-	heap_walk_clear(&look->walk);
-	memory_destroy(look->ruby.memory);
-	look->ruby.memory = NULL;
+	heap_reading_forget(&look->reading);
 }
 
 /*
@@ -129,27 +123,19 @@ static void forget(struct look *look)
  */
 static struct error *read_heap(struct look *look, bool runs, uint64_t deadline_ns)
 {
-	const struct session *session = look->session;
-	const bool live = !look->options->target.core;
-	struct collections before, after;
+	struct heap_reading *reading = &look->reading;
 	struct error *error;
+	bool collected;
 
-	look->ruby.memory = session_memory(session);
-	if (!look->ruby.memory || !collections_now(&look->ruby, target_read_pages, session->target, &before) ||
-	    !heap_walk_begin(&look->ruby, target_read_pages, session->target, runs, live, &look->walk) ||
-	    !heap_roots_read(&look->walk.lasting, session->module, &look->files, target_read_pages, session->target,
-			     deadline_ns, &look->roots))
+	if (!heap_reading_prepare(reading, runs, deadline_ns) || !heap_reading_roots(reading))
 		return error_no_memory();
-	if (deadline_ns != 0)
-		look->walk.deadline_ns = deadline_ns;
-	look->walk.refs.steps = heap_most_steps(session->target);
-	error = heap_graph_make(&look->walk, &look->roots, &look->graph);
+	error = heap_graph_make(&reading->walk, &reading->roots, &look->graph);
 	if (error)
 		return error;
-	look->walk.refs.steps = LABEL_STEPS;
-	if (!collections_now(&look->ruby, target_read_pages, session->target, &after))
+	reading->walk.refs.steps = LABEL_STEPS;
+	if (!heap_reading_collected(reading, &collected))
 		return error_no_memory();
-	look->collected = runs && !collections_same_objects(&before, &after);
+	look->collected = runs && collected;
 	return NULL;
 }
 
@@ -196,7 +182,7 @@ static struct error *read_stopped(struct look *look)
 		error = look->error;
 	if (!error && progress_was_interrupted())
 		error = pause_interrupted(look->session);
-	else if (!error && look->walk.late)
+	else if (!error && look->reading.walk.late)
 		error = pause_too_long(look->options, look->session, "was stopped for", pauses.us / 1e3);
 	return error;
 }
@@ -206,9 +192,8 @@ static bool begin(const struct heap_options *options, struct session *session, s
 {
 	const size_t nr_ranks = sizeof(ret->graph.ranks) / sizeof(ret->graph.ranks[0]);
 
-	*ret = (struct look){.options = options, .session = session, .ruby = session->ruby};
-	ret->ruby.memory = NULL;
-	if (!data_files_read(session->target, &ret->files)) {
+	*ret = (struct look){.options = options, .session = session};
+	if (!heap_reading_begin(session, &ret->reading)) {
 		*error = error_no_memory();
 		return false;
 	}
@@ -228,9 +213,9 @@ static struct error *end(struct look *look, struct error *error, enum exit_statu
 {
 	if (!error)
 		error = finish_output();
-	*status = look->walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	*status = look->reading.walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	forget(look);
-	data_files_clear(&look->files);
+	heap_reading_clear(&look->reading);
 	return error;
 }
 
@@ -244,14 +229,14 @@ static void print_head(const struct look *look)
 	heap_open_print_nearest(look->session, "", stdout);
 	if (look->collected)
 		puts("The garbage collector ran while the heap was read: some rows can be wrong. --stop avoids this.");
-	else if (look->walk.runs)
+	else if (look->reading.walk.runs)
 		puts("The process ran while its heap was read: rows of short-lived objects can be wrong.");
-	if (look->walk.blind)
+	if (look->reading.walk.blind)
 		puts("Some of the objects can be dead: the garbage collector was running, or this Ruby does not tell "
 		     "which are.");
 	if (progress_was_interrupted())
 		puts("^C ended the reading, so only part of the heap was read.");
-	else if (look->walk.incomplete)
+	else if (look->reading.walk.incomplete)
 		puts("Part of the heap could not be read.");
 	if (!look->graph.roots_known)
 		puts("Some roots could not be read.");
@@ -262,7 +247,7 @@ static struct error *print_tree(struct look *look, const uint32_t *parents, uint
 	struct tree tree;
 	struct tree_text how = {
 	    .graph = &look->graph,
-	    .walk = &look->walk,
+	    .walk = &look->reading.walk,
 	    .tree = &tree,
 	    .weights = weights,
 	    .bytes = bytes,
@@ -332,7 +317,7 @@ static void print_step(struct look *look, uint32_t node)
 	label(look, look->paths[node], node, &text);
 	if (text.length > 0)
 		text_format(&text, " → ");
-	heap_graph_add_text(&look->graph, &look->walk, node, &text);
+	heap_graph_add_text(&look->graph, &look->reading.walk, node, &text);
 	fputs("  ", stdout);
 	text_print(text.data ? text.data : "?", stdout);
 	putchar('\n');
@@ -382,8 +367,8 @@ static uint64_t weigh_class(struct look *look, const char *name)
 	for (size_t i = CENSUS_OTHERS; i < census_end(graph->census); i++) {
 		struct text text = {0};
 
-		kinds_add_name(&look->walk.lasting, &census_group(graph->census, (uint16_t)i)->kind, (uint16_t)i,
-			       &text);
+		kinds_add_name(&look->reading.walk.lasting, &census_group(graph->census, (uint16_t)i)->kind,
+			       (uint16_t)i, &text);
 		wanted[i] = text.data && strcmp(text.data, name) == 0;
 		text_clear(&text);
 	}
@@ -423,7 +408,8 @@ static struct error *print_class(struct look *look, const char *name)
 static struct error *print_why(struct look *look)
 {
 	const struct heap_options *options = look->options;
-	const uint32_t node = options->why_address != 0 ? slots_number(look->walk.slots, options->why_address) : 0;
+	const uint32_t node =
+	    options->why_address != 0 ? slots_number(look->reading.walk.slots, options->why_address) : 0;
 
 	if (options->why_address == 0)
 		return print_class(look, options->why);

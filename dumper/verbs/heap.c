@@ -37,6 +37,15 @@ static const struct option long_options[] = {
 #define TOP	30
 #define TOP_MAX 1e6
 
+/* Sets what is wanted. Returns false if something else is wanted already. */
+static bool want(struct heap_options *options, enum heap_wanted wanted)
+{
+	const bool first = options->wanted == HEAP_COUNTS || options->wanted == wanted;
+
+	options->wanted = wanted;
+	return first;
+}
+
 /*
  * Checks that the options fit together. Returns 0, or the exit status if they do not.
  *   top, max_pause  whether --top and --max-pause were given
@@ -47,16 +56,13 @@ static int check(const struct command_line *line, const struct heap_options *opt
 		return command_line_wrong(line, "", "give only one of --top, --all and --json, which has all classes");
 	if (options->target.core && options->stop)
 		return command_line_wrong(line, "", "--stop can be used only with PID: a core is never stopped");
-	if (options->objspace + (options->why != NULL) + options->dominators > 1)
-		return command_line_wrong(line, "", "give only one of --format, --why and --dominators");
-	if ((options->objspace || options->why || options->dominators) &&
-	    (top || options->rows == 0 || options->json || options->diff))
+	if (options->wanted != HEAP_COUNTS && (top || options->rows == 0 || options->json || options->diff))
 		return command_line_wrong(line, "",
 					  "--format, --why and --dominators can be used only without --top, --all, "
 					  "--json and --diff");
-	if (options->objspace && options->stop)
+	if (options->wanted == HEAP_OBJSPACE && options->stop)
 		return command_line_wrong(line, "", "--stop cannot be used with --format");
-	if (options->output && !options->objspace)
+	if (options->output && options->wanted != HEAP_OBJSPACE)
 		return command_line_wrong(line, "", "--output can be used only with --format");
 	if (max_pause && !options->stop)
 		return command_line_wrong(line, "", "--max-pause can be used only with --stop");
@@ -68,7 +74,7 @@ int heap_command(int argc, char **argv)
 	const struct command_line line = {"heap", help_heap, long_options};
 	struct heap_options options = {.max_pause_ms = HEAP_PAUSE_MS, .rows = TOP};
 	enum exit_status status = EXIT_FAILED;
-	bool max_pause = false, top = false;
+	bool max_pause = false, top = false, only_one = true;
 	struct error *error;
 	double number;
 	int option, wrong, next;
@@ -85,7 +91,7 @@ int heap_command(int argc, char **argv)
 		case 'f':
 			if (strcmp(optarg, "objspace") != 0)
 				return command_line_wrong(&line, optarg, " is not a format: give objspace");
-			options.objspace = true;
+			only_one &= want(&options, HEAP_OBJSPACE);
 			break;
 		case 'o':
 			options.output = strcmp(optarg, "-") == 0 ? NULL : optarg;
@@ -111,6 +117,7 @@ int heap_command(int argc, char **argv)
 			options.rows = 0;
 			break;
 		case OPTION_WHY:
+			only_one &= want(&options, HEAP_WHY);
 			options.why = optarg;
 			options.why_address = 0;
 			/* No name of a class begins with a digit. */
@@ -119,7 +126,7 @@ int heap_command(int argc, char **argv)
 							  " is not an ADDRESS of the form 0x7f0012345678");
 			break;
 		case OPTION_DOMINATORS:
-			options.dominators = true;
+			only_one &= want(&options, HEAP_DOMINATORS);
 			break;
 		case OPTION_DIFF:
 			options.diff = optarg;
@@ -133,6 +140,8 @@ int heap_command(int argc, char **argv)
 		return wrong;
 	if (next < argc)
 		return command_line_unexpected(&line, argv[next]);
+	if (!only_one)
+		return command_line_wrong(&line, "", "give only one of --format, --why and --dominators");
 	wrong = check(&line, &options, top, max_pause);
 	if (wrong)
 		return wrong;
