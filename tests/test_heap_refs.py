@@ -1,6 +1,5 @@
 """rbdump heap: the references between objects, against what Ruby's own collector marks, and what is made of them."""
 
-import contextlib
 import gzip
 import json
 import os
@@ -10,7 +9,7 @@ import subprocess
 import pytest
 from harness.core import gcore_of
 from harness.dump import run
-from harness.heap import HERE, Objects, build
+from harness.heap import Objects, build, leaking
 
 FAILED, USAGE = 2, 64
 
@@ -87,24 +86,6 @@ def test_forms(ruby, rbdump, extension):
     objects = written(done.stdout.splitlines())
     assert set(objects) == {one.address for one in truth.objects}
     assert {key: value for key, value in differences(objects, truth).items() if key[0] != "DATA"} == {}
-
-
-@contextlib.contextmanager
-def leaking(ruby, extension, rbdump, folder):
-    """The program that leaks, after it has; and what --json said before."""
-    with subprocess.Popen(
-        [ruby.path, "--disable-gems", HERE / "leaks.rb", extension], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as program:
-        try:
-            assert program.stdout.readline() == b"ready\n"
-            before = folder / "before.json"
-            before.write_text(run(rbdump, "heap", "--json", program.pid).stdout)
-            program.stdin.write(b"\n")
-            program.stdin.flush()
-            assert program.stdout.readline() == b"done\n"
-            yield program, before
-        finally:
-            program.kill()
 
 
 # The class of what leaks, and what the path to it is made of, from the root on.
@@ -338,10 +319,11 @@ def test_controls(ruby, rbdump):
 
 @pytest.mark.any_ruby
 def test_refusals(rbdump, ruby):
-    for arguments in ((1,), ("0x1000",), (1, 2), (1, "0x12g"), (1, 2, "0x1000"), (1, "0x1000", "--json"), (1, "0x0")):
+    for arguments in ((1,), ("0x1000",), (1, 2), (1, "0x12g"), (1, 2, "0x1000"), (1, "0x0")):
         wrong = run(rbdump, "object", *arguments)
         assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
-    for arguments in (("-f", "x"), ("-o", "x"), ("--why", "x", "--dominators"), ("--why", "x", "--json"), ("--why", "0x12g"), ("-f", "objspace", "--stop")):
+    for arguments in (("-f", "x"), ("-o", "x"), ("--why", "x", "--dominators"), ("--why", "x", "--diff", "x"), ("--why", "0x12g"), ("-f", "objspace", "--stop"),
+                      ("-f", "objspace", "--json"), ("--why", "0x1000", "--top", 3), ("--depth", 3), ("--dominators", "--depth", 0), ("--dominators", "--top", 3, "--json")):
         wrong = run(rbdump, "heap", 1, *arguments)
         assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
 

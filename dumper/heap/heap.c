@@ -16,7 +16,6 @@
 #include "heap/progress.h"
 #include "heap/why.h"
 #include "ruby/collections.h"
-#include "session/snapshot.h"
 
 /*
  * How often the heap of a running process is read until no collection has begun meanwhile, and for how long. If so many
@@ -120,9 +119,8 @@ static struct error *look_unpaused(struct look_at_heap *look)
 }
 
 /* Reads the heap of a target that does not run. */
-static void look_at_still(void *context)
+static void look_at_still(struct look_at_heap *look)
 {
-	struct look_at_heap *look = context;
 	struct collections state;
 
 	if (!read_state(look, &state))
@@ -132,40 +130,27 @@ static void look_at_still(void *context)
 	doubt(look, HEAP_BLIND, look->count.blind);
 }
 
-static void look_at_stopped(void *context)
+static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_ns, bool *late)
 {
 	struct look_at_heap *look = context;
 
-	look->count.deadline_ns = monotonic_ns() + (uint64_t)(look->options->max_pause_ms * 1e6);
-	look_at_still(look);
+	look->count.deadline_ns = deadline_ns != 0 ? deadline_ns : monotonic_ns() + READING_NS;
+	if (runs)
+		heap_count_once(&look->count);
+	else
+		look_at_still(look);
+	*late = look->count.late;
+	return look->count.no_memory ? error_no_memory() : NULL;
 }
 
 static struct error *look_stopped(struct look_at_heap *look)
 {
+	const struct pause_work work = {read_for_pause, look};
 	struct target *target = look->session->target;
-	const uint64_t began = monotonic_ns();
-	struct pauses pauses = {0};
-	struct error *error;
-	double ms;
+	struct error *error = pause_read(look->options, look->session, &work, &look->result->pause_ms);
 
-	/* How long it will take: the same while the process runs. */
-	look->count.deadline_ns = began + READING_NS;
-	heap_count_once(&look->count);
-	ms = (double)(monotonic_ns() - began) / 1e6;
-	if (look->count.no_memory)
-		return error_no_memory();
-	if (progress_was_interrupted())
-		return pause_interrupted(look->session);
-	if (ms > look->options->max_pause_ms)
-		return pause_too_long(look->options, look->session, "would be stopped for about", ms);
-	error = snapshot_held(target, look_at_stopped, look, &pauses);
 	if (error)
 		return error;
-	if (progress_was_interrupted())
-		return pause_interrupted(look->session);
-	if (look->count.late)
-		return pause_too_long(look->options, look->session, "was stopped for", pauses.us / 1e3);
-	look->result->pause_ms = pauses.us / 1e3;
 	for (size_t i = 0; i < target->nr_threads; i++)
 		doubt(look, HEAP_THREADS_RUNNING, !target->threads[i].stopped);
 	return NULL;

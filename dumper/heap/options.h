@@ -45,7 +45,12 @@ struct heap_options {
 	const char *output;   /* for HEAP_OBJSPACE: the file; NULL: standard output */
 	bool stop;	      /* stop the process while its heap is read */
 	double max_pause_ms;  /* how long the process may be stopped at most */
-	size_t rows;	      /* how many rows the text has at most; 0: all */
+	/*
+	 * How many rows the text has at most; 0: all. For HEAP_WHY and HEAP_DOMINATORS, this is about the rows below one row,
+	 * and `depth` is the most levels.
+	 */
+	size_t rows;
+	unsigned int depth;
 	const char *diff;     /* compare with this file, which was written with `json`; NULL: with none */
 };
 

@@ -14,7 +14,8 @@ enum {
 	OPTION_ALL,
 	OPTION_DIFF,
 	OPTION_WHY,
-	OPTION_DOMINATORS
+	OPTION_DOMINATORS,
+	OPTION_DEPTH
 };
 
 static const struct option long_options[] = {
@@ -28,6 +29,7 @@ static const struct option long_options[] = {
     {"all", no_argument, NULL, OPTION_ALL},
     {"why", required_argument, NULL, OPTION_WHY},
     {"dominators", no_argument, NULL, OPTION_DOMINATORS},
+    {"depth", required_argument, NULL, OPTION_DEPTH},
     {"diff", required_argument, NULL, OPTION_DIFF},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -36,6 +38,10 @@ static const struct option long_options[] = {
 /* How many classes are shown if the user does not say otherwise, and what can be asked for at most. */
 #define TOP	30
 #define TOP_MAX 1e6
+/* The same for the rows of a tree below one row, and for its levels. */
+#define TREE_TOP       12
+#define TREE_DEPTH     12
+#define TREE_DEPTH_MAX 1000
 
 /* Sets what is wanted. Returns false if something else is wanted already. */
 static bool want(struct heap_options *options, enum heap_wanted wanted)
@@ -46,35 +52,64 @@ static bool want(struct heap_options *options, enum heap_wanted wanted)
 	return first;
 }
 
-/*
- * Checks that the options fit together. Returns 0, or the exit status if they do not.
- *   top, max_pause  whether --top and --max-pause were given
- */
-static int check(const struct command_line *line, const struct heap_options *options, bool top, bool max_pause)
+/* What was given besides what is in the options. */
+struct given {
+	bool top, all, max_pause;
+	bool only_one; /* not more than one thing is wanted */
+};
+
+/* Checks what can be given together with what is wanted. Returns 0, or the exit status if something is wrong. */
+static int check_wanted(const struct command_line *line, const struct heap_options *options, const struct given *given)
 {
-	if (top + (options->rows == 0) + options->json > 1)
-		return command_line_wrong(line, "", "give only one of --top, --all and --json, which has all classes");
-	if (options->target.core && options->stop)
-		return command_line_wrong(line, "", "--stop can be used only with PID: a core is never stopped");
-	if (options->wanted != HEAP_COUNTS && (top || options->rows == 0 || options->json || options->diff))
-		return command_line_wrong(line, "",
-					  "--format, --why and --dominators can be used only without --top, --all, "
-					  "--json and --diff");
+	const bool tree =
+	    options->wanted == HEAP_DOMINATORS || (options->wanted == HEAP_WHY && options->why_address == 0);
+
+	if (!given->only_one)
+		return command_line_wrong(line, "", "give only one of --format, --why and --dominators");
+	if (options->wanted == HEAP_OBJSPACE && options->json)
+		return command_line_wrong(line, "", "give only one of --format and --json");
+	if (options->wanted != HEAP_COUNTS && !tree && (given->top || given->all))
+		return command_line_wrong(line, "", "--top and --all are for counts and trees");
+	if (!tree && options->depth != 0)
+		return command_line_wrong(line, "", "--depth can be used only with --dominators and --why CLASS");
+	if (options->wanted != HEAP_COUNTS && options->diff)
+		return command_line_wrong(line, "", "--diff cannot be used with --format, --why and --dominators");
 	if (options->wanted == HEAP_OBJSPACE && options->stop)
 		return command_line_wrong(line, "", "--stop cannot be used with --format");
 	if (options->output && options->wanted != HEAP_OBJSPACE)
 		return command_line_wrong(line, "", "--output can be used only with --format");
-	if (max_pause && !options->stop)
+	return 0;
+}
+
+/*
+ * Checks that the options fit together, and sets those that were not given. Returns 0, or the exit status if something is
+ * wrong.
+ */
+static int finish(const struct command_line *line, struct heap_options *options, const struct given *given)
+{
+	const int wrong = check_wanted(line, options, given);
+
+	if (wrong)
+		return wrong;
+	if (given->top + given->all + options->json > 1)
+		return command_line_wrong(line, "", "give only one of --top, --all and --json, which has all rows");
+	if (options->target.core && options->stop)
+		return command_line_wrong(line, "", "--stop can be used only with PID: a core is never stopped");
+	if (given->max_pause && !options->stop)
 		return command_line_wrong(line, "", "--max-pause can be used only with --stop");
+	if (!given->top)
+		options->rows = given->all || options->json ? 0 : options->wanted == HEAP_COUNTS ? TOP : TREE_TOP;
+	if (options->depth == 0)
+		options->depth = TREE_DEPTH;
 	return 0;
 }
 
 int heap_command(int argc, char **argv)
 {
 	const struct command_line line = {"heap", help_heap, long_options};
-	struct heap_options options = {.max_pause_ms = HEAP_PAUSE_MS, .rows = TOP};
+	struct heap_options options = {.max_pause_ms = HEAP_PAUSE_MS};
 	enum exit_status status = EXIT_FAILED;
-	bool max_pause = false, top = false, only_one = true;
+	struct given given = {.only_one = true};
 	struct error *error;
 	double number;
 	int option, wrong, next;
@@ -91,7 +126,7 @@ int heap_command(int argc, char **argv)
 		case 'f':
 			if (strcmp(optarg, "objspace") != 0)
 				return command_line_wrong(&line, optarg, " is not a format: give objspace");
-			only_one &= want(&options, HEAP_OBJSPACE);
+			given.only_one &= want(&options, HEAP_OBJSPACE);
 			break;
 		case 'o':
 			options.output = strcmp(optarg, "-") == 0 ? NULL : optarg;
@@ -105,19 +140,19 @@ int heap_command(int argc, char **argv)
 		case OPTION_MAX_PAUSE:
 			if (!command_line_number(optarg, 1, HEAP_PAUSE_MS_MAX, &options.max_pause_ms))
 				return command_line_wrong(&line, optarg, " is not a number of ms from 1 to 4000");
-			max_pause = true;
+			given.max_pause = true;
 			break;
 		case 'n':
 			if (!command_line_whole(optarg, TOP_MAX, &number))
-				return command_line_wrong(&line, optarg, " is not a number of classes");
+				return command_line_wrong(&line, optarg, " is not a number of rows");
 			options.rows = (size_t)number;
-			top = true;
+			given.top = true;
 			break;
 		case OPTION_ALL:
-			options.rows = 0;
+			given.all = true;
 			break;
 		case OPTION_WHY:
-			only_one &= want(&options, HEAP_WHY);
+			given.only_one &= want(&options, HEAP_WHY);
 			options.why = optarg;
 			options.why_address = 0;
 			/* No name of a class begins with a digit. */
@@ -126,7 +161,12 @@ int heap_command(int argc, char **argv)
 							  " is not an ADDRESS of the form 0x7f0012345678");
 			break;
 		case OPTION_DOMINATORS:
-			only_one &= want(&options, HEAP_DOMINATORS);
+			given.only_one &= want(&options, HEAP_DOMINATORS);
+			break;
+		case OPTION_DEPTH:
+			if (!command_line_whole(optarg, TREE_DEPTH_MAX, &number))
+				return command_line_wrong(&line, optarg, " is not a number of levels from 1 to 1000");
+			options.depth = (unsigned int)number;
 			break;
 		case OPTION_DIFF:
 			options.diff = optarg;
@@ -140,9 +180,7 @@ int heap_command(int argc, char **argv)
 		return wrong;
 	if (next < argc)
 		return command_line_unexpected(&line, argv[next]);
-	if (!only_one)
-		return command_line_wrong(&line, "", "give only one of --format, --why and --dominators");
-	wrong = check(&line, &options, top, max_pause);
+	wrong = finish(&line, &options, &given);
 	if (wrong)
 		return wrong;
 	error = heap_main(&options, &status);
