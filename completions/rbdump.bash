@@ -55,7 +55,7 @@ _rbdump()
 		esac
 	fi
 	if [[ ${COMP_WORDS[1]} == heap && ( $previous == -f || $previous == --format ) ]]; then
-		COMPREPLY=(objspace)
+		mapfile -t COMPREPLY < <(compgen -W "flamegraph collapsed objspace" -- "$current")
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == heap && $previous == --diff ]]; then

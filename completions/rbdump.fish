@@ -115,8 +115,8 @@ complete -c rbdump -n "__rbdump_verb heap" -l diff -d "compare with what --json 
 complete -c rbdump -n "__rbdump_verb heap" -l dominators -d "print which objects keep how much memory"
 complete -c rbdump -n "__rbdump_verb heap" -l why -d "print what keeps an object or a class alive" -x
 complete -c rbdump -n "__rbdump_verb heap" -l depth -d "print at most this many levels of a tree" -x
-complete -c rbdump -n "__rbdump_verb heap" -s f -l format -d "write all objects for other tools" -x -a "objspace\t"
-complete -c rbdump -n "__rbdump_verb heap" -s o -l output -d "write the objects to this file" -r -F
+complete -c rbdump -n "__rbdump_verb heap" -s f -l format -d "write a flame graph, or all objects for other tools" -x -a "flamegraph\t collapsed\t objspace\t"
+complete -c rbdump -n "__rbdump_verb heap" -s o -l output -d "with --format: write to this file" -r -F
 complete -c rbdump -n "__rbdump_verb heap" -l time-limit -d "give up if no layout is found within this many seconds" -x
 complete -c rbdump -n "__rbdump_verb heap" -l offsets -d "use this layout" -r -F
 complete -c rbdump -n "__rbdump_verb heap" -l nearest -d "if the release has no layout, use the nearest layout"

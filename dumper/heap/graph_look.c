@@ -161,3 +161,26 @@ void graph_look_clear(struct graph_look *look)
 	forget(look);
 	heap_reading_clear(&look->reading);
 }
+
+size_t graph_look_doubts(const struct graph_look *look, const char *ret[GRAPH_LOOK_DOUBTS])
+{
+	const struct heap_walk *walk = &look->reading.walk;
+	size_t count = 0;
+
+	if (look->collected)
+		ret[count++] =
+		    "The garbage collector ran while the heap was read: some rows can be wrong. --stop avoids this.";
+	else if (walk->runs)
+		ret[count++] = "The process ran while its heap was read: rows of short-lived objects can be wrong.";
+	if (walk->blind)
+		ret[count++] =
+		    "Some of the objects can be dead: the garbage collector was running, or this Ruby does not "
+		    "tell which are.";
+	if (progress_was_interrupted())
+		ret[count++] = "^C ended the reading, so only part of the heap was read.";
+	else if (walk->incomplete)
+		ret[count++] = "Part of the heap could not be read.";
+	if (!look->graph.roots_known)
+		ret[count++] = "Some roots could not be read.";
+	return count;
+}

@@ -27,6 +27,12 @@ struct graph_look {
 struct error *graph_look_begin(const struct heap_options *options, struct session *session, struct graph_look *ret);
 void graph_look_clear(struct graph_look *look);
 
+/* The most sentences of graph_look_doubts(). */
+#define GRAPH_LOOK_DOUBTS 4
+
+/* Gives sentences that say why rows can be wrong or missing. Returns how many there are. */
+size_t graph_look_doubts(const struct graph_look *look, const char *ret[GRAPH_LOOK_DOUBTS]);
+
 /*
  * Appends how an object is referred to by another one, for example "@name"; if `parent` is 0, which root refers to it. If no
  * root does, but `paths` leads to it, appends how the object before it refers to it, and that object.

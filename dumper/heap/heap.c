@@ -9,9 +9,12 @@
 #include "base/tell.h"
 #include "guard/stop_guard.h"
 #include "heap/baseline.h"
+#include "heap/count_flames.h"
+#include "heap/flames_output.h"
 #include "heap/heap_dump.h"
 #include "heap/heap_open.h"
 #include "heap/histogram.h"
+#include "heap/numbers.h"
 #include "heap/pause.h"
 #include "heap/progress.h"
 #include "heap/why.h"
@@ -203,11 +206,42 @@ static void describe(const struct heap_options *options, const struct session *s
 	};
 }
 
+/* Writes a flame graph of the counts. */
+static struct error *write_flames(struct look_at_heap *look)
+{
+	const struct histogram *histogram = look->result;
+	const char *doubts[HEAP_DOUBTS + 1];
+	struct flames_look about = {.session = look->session, .by = "heap", .places = true, .doubts = doubts};
+	char objects[NUMBER], dead[NUMBER], counts[3 * NUMBER];
+	struct flames flames = {0};
+	struct error *error;
+
+	for (unsigned int i = 0; i < HEAP_DOUBTS; i++)
+		if (histogram->doubts >> i & 1)
+			doubts[about.nr_doubts++] = histogram_doubt_text((enum heap_doubt)i);
+	if (histogram->incomplete && !(histogram->doubts >> HEAP_INTERRUPTED & 1))
+		doubts[about.nr_doubts++] = "Part of the heap could not be read.";
+	number_text(histogram->totals.objects, objects);
+	number_text(histogram->totals.dead, dead);
+	snprintf(counts, sizeof(counts), "%s objects, %s dead objects that were not swept yet", objects, dead);
+	about.how = histogram_mode_text(histogram->mode);
+	about.counts = counts;
+	error = count_flames(&look->ruby, &look->count, &flames) ? flames_output(look->options, &flames, &about)
+								 : error_no_memory();
+	flames_clear(&flames);
+	return error;
+}
+
+static bool is_flames(const struct heap_options *options)
+{
+	return options->format == HEAP_FLAMEGRAPH || options->format == HEAP_COLLAPSED;
+}
+
 static struct error *print(const struct heap_options *options, const struct histogram *histogram)
 {
 	bool written = true;
 
-	if (options->json)
+	if (options->format == HEAP_JSON)
 		written = histogram_json(histogram, stdout);
 	else
 		histogram_text(histogram, options->rows, stdout);
@@ -247,7 +281,7 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 	if (!error && options->diff)
 		error = baseline_compare(options->diff, &histogram);
 	if (!error)
-		error = print(options, &histogram);
+		error = is_flames(options) ? write_flames(&look) : print(options, &histogram);
 	*status = histogram.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	histogram_clear(&histogram);
 	heap_count_clear(&look.count);

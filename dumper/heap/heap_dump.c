@@ -1,15 +1,13 @@
 #include "heap/heap_dump.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "heap/heap_open.h"
+#include "heap/heap_output.h"
 #include "heap/heap_reading.h"
 #include "heap/objspace_dump.h"
-#include "heap/packed_file.h"
 #include "heap/progress.h"
 
 /* Standard output has the objects. */
@@ -44,47 +42,38 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 		note("Part of the heap could not be read.");
 }
 
-/* Writes to a file, or to standard output. */
-static struct error *write_to(const char *path, struct heap_walk *walk, struct heap_roots *roots,
-			      struct objspace_dump *result)
-{
-	FILE *stream = stdout;
-	struct error *error = path ? packed_file_open(path, &stream) : NULL;
-	bool written;
+/* What is written. */
+struct dumping {
+	struct heap_reading *reading;
+	struct objspace_dump result;
+};
 
-	if (error)
-		return error;
-	errno = 0;
+static bool write_objects(void *context, FILE *stream)
+{
+	struct dumping *dumping = context;
+
 	progress_begin();
-	objspace_dump_write(walk, roots, stream, result);
+	objspace_dump_write(&dumping->reading->walk, &dumping->reading->roots, stream, &dumping->result);
 	progress_end();
-	written = fflush(stream) == 0 && !ferror(stream);
-	if (path && fclose(stream) != 0)
-		written = false;
-	if (written)
-		return NULL;
-	return error_create(EXIT_FAILED, "%s cannot be written: %s", path ? path : "standard output",
-			    errno != 0 ? strerror(errno) : "the compression failed");
+	return !dumping->reading->walk.no_memory;
 }
 
 struct error *heap_dump(const struct heap_options *options, struct session *session, enum exit_status *status)
 {
 	const bool runs = !options->target.core;
-	struct objspace_dump result = {0};
 	struct heap_reading reading;
+	struct dumping dumping = {.reading = &reading};
 	struct error *error;
 
 	if (heap_reading_begin(session, &reading) && heap_reading_prepare(&reading, runs, 0) &&
 	    heap_reading_roots(&reading))
-		error = write_to(options->output, &reading.walk, &reading.roots, &result);
+		error = heap_output(options->output, write_objects, &dumping);
 	else
-		error = error_no_memory();
-	if (!error && reading.walk.no_memory)
 		error = error_no_memory();
 	if (!error)
 		error = heap_open_check_alive(session, &options->target);
 	if (!error)
-		tell_doubts(session, &reading.walk, &result, runs);
+		tell_doubts(session, &reading.walk, &dumping.result, runs);
 	*status = reading.walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	heap_reading_clear(&reading);
 	return error;

@@ -32,6 +32,10 @@ enum heap_doubt {
 /* One word for each doubt, as in JSON; NULL if there is no such doubt. */
 const char *histogram_doubt_name(enum heap_doubt doubt);
 
+/* A sentence for a doubt, for people; and how a heap was read: "read while it ran", "stopped" or "core". */
+const char *histogram_doubt_text(enum heap_doubt doubt);
+const char *histogram_mode_text(enum heap_mode mode);
+
 struct heap_row {
 	char *name;	  /* of the class, or of the kind of internal objects */
 	const char *type; /* "T_STRING"; "?" if this Ruby has no such type */

@@ -36,13 +36,21 @@ enum heap_wanted {
 	HEAP_DOMINATORS, /* how much memory each object keeps alive */
 };
 
+/* How it is written. HEAP_OBJSPACE has a format of its own. */
+enum heap_format {
+	HEAP_TEXT,
+	HEAP_JSON,
+	HEAP_FLAMEGRAPH, /* a page for a browser; not for HEAP_WHY */
+	HEAP_COLLAPSED,	 /* a line for each stack of frames of a flame graph; not for HEAP_WHY */
+};
+
 struct heap_options {
 	struct heap_target target;
 	enum heap_wanted wanted;
-	bool json;
+	enum heap_format format;
 	const char *why;      /* for HEAP_WHY: the object or the class, as the user gave it; else NULL */
 	uint64_t why_address; /* for HEAP_WHY: the address of the object; 0: `why` is a class */
-	const char *output;   /* for HEAP_OBJSPACE: the file; NULL: standard output */
+	const char *output;   /* the file, if the format is neither HEAP_TEXT nor HEAP_JSON; NULL: standard output */
 	bool stop;	      /* stop the process while its heap is read */
 	double max_pause_ms;  /* how long the process may be stopped at most */
 	/*
@@ -51,7 +59,7 @@ struct heap_options {
 	 */
 	size_t rows;
 	unsigned int depth;
-	const char *diff;     /* compare with this file, which was written with `json`; NULL: with none */
+	const char *diff; /* compare with this file, which was written with `json`; NULL: with none */
 };
 
 #endif

@@ -23,27 +23,10 @@ static double percent(uint64_t part, uint64_t whole)
 
 static void head(const struct histogram *histogram, FILE *stream)
 {
-	static const char *const doubts[HEAP_DOUBTS] = {
-	    [HEAP_COLLECTED] = "A garbage collection began during each look, so the ranges are not certain.",
-	    [HEAP_UNTOLD] = "It is not known when a garbage collection begins, so the ranges are not certain.",
-	    [HEAP_BLIND] = ("Some of the objects can be dead: the garbage collector was running, or this Ruby does not "
-			    "tell which are."),
-	    [HEAP_MARKING] = "Some of the objects can be dead: a garbage collection is still looking for them.",
-	    [HEAP_TOO_MANY] = "There are too many classes: the classes of some objects are not shown.",
-	    [HEAP_PARTIAL] = "The heap is too large for all of it to be compared, so the ranges are not certain.",
-	    [HEAP_INTERRUPTED] = "^C ended the reading, so only part of the heap was read.",
-	    [HEAP_THREADS_RUNNING] = "A thread could not be stopped, so the numbers can contradict each other.",
-	};
-	static const char *const how[] = {
-	    [HEAP_UNPAUSED] = "read while it ran",
-	    [HEAP_STOPPED] = "stopped",
-	    [HEAP_CORE] = "core",
-	};
-
 	fprintf(stream, "%s %d, ", histogram->core ? "the core of process" : "process", histogram->pid);
 	text_print(histogram->description && histogram->description[0] ? histogram->description : histogram->version,
 		   stream);
-	fprintf(stream, "\nheap: %s", how[histogram->mode]);
+	fprintf(stream, "\nheap: %s", histogram_mode_text(histogram->mode));
 	if (histogram->mode == HEAP_STOPPED)
 		fprintf(stream, " for %.1f ms", histogram->pause_ms);
 	fprintf(stream, ", in %.2f s\n", histogram->seconds);
@@ -54,7 +37,7 @@ static void head(const struct histogram *histogram, FILE *stream)
 	}
 	for (unsigned int i = 0; i < HEAP_DOUBTS; i++)
 		if (histogram->doubts >> i & 1)
-			fprintf(stream, "%s\n", doubts[i]);
+			fprintf(stream, "%s\n", histogram_doubt_text((enum heap_doubt)i));
 	if (histogram->incomplete && !(histogram->doubts >> HEAP_INTERRUPTED & 1))
 		fputs("Part of the heap could not be read.\n", stream);
 }

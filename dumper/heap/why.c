@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/tell.h"
-#include "heap/dominators.h"
+#include "heap/dominator_flames.h"
+#include "heap/flames_output.h"
+#include "heap/numbers.h"
 #include "heap/why_answer.h"
 
 static struct error *write_answer(const struct why_answer *answer)
 {
-	return answer->look->options->json ? why_json(answer, stdout) : why_text(answer, stdout);
+	return answer->look->options->format == HEAP_JSON ? why_json(answer, stdout) : why_text(answer, stdout);
 }
 
 /* Makes a tree, and writes it. */
@@ -36,6 +38,27 @@ static struct error *write_tree(struct why_answer *answer, const uint32_t *paren
 	return error;
 }
 
+static struct error *write_flames(const struct graph_look *look, const struct dominators *dominators)
+{
+	const char *doubts[GRAPH_LOOK_DOUBTS];
+	struct flames_look about = {.session = look->session, .by = "dominators", .doubts = doubts};
+	char objects[NUMBER], reached[NUMBER], counts[3 * NUMBER];
+	struct flames flames = {0};
+	struct error *error;
+
+	about.nr_doubts = graph_look_doubts(look, doubts);
+	about.how = look->options->target.core ? "core" : look->options->stop ? "stopped" : "read while it ran";
+	number_text(look->graph.objects, objects);
+	number_text(dominators->reached - 1, reached);
+	snprintf(counts, sizeof(counts), "%s live objects; %s can be reached from the known roots", objects, reached);
+	about.counts = counts;
+	error = dominator_flames(&look->reading.walk, &look->graph, dominators, &flames)
+		    ? flames_output(look->options, &flames, &about)
+		    : error_no_memory();
+	flames_clear(&flames);
+	return error;
+}
+
 static struct error *write_dominators(struct graph_look *look)
 {
 	struct why_answer answer = {.look = look};
@@ -44,7 +67,10 @@ static struct error *write_dominators(struct graph_look *look)
 
 	if (!dominators_find(&look->graph.graph, &dominators))
 		return error_no_memory();
-	error = write_tree(&answer, dominators.immediate, look->graph.sizes);
+	if (look->options->format == HEAP_FLAMEGRAPH || look->options->format == HEAP_COLLAPSED)
+		error = write_flames(look, &dominators);
+	else
+		error = write_tree(&answer, dominators.immediate, look->graph.sizes);
 	dominators_clear(&dominators);
 	return error;
 }

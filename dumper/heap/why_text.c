@@ -3,7 +3,6 @@
 
 #include "heap/heap_open.h"
 #include "heap/numbers.h"
-#include "heap/progress.h"
 #include "heap/why_answer.h"
 
 /* What the rows are written to. */
@@ -14,29 +13,16 @@ struct text_rows {
 
 static void write_head(const struct graph_look *look, FILE *stream)
 {
-	const struct heap_walk *walk = &look->reading.walk;
+	const char *doubts[GRAPH_LOOK_DOUBTS];
+	const size_t nr_doubts = graph_look_doubts(look, doubts);
 	char objects[NUMBER];
 
 	number_text(look->graph.objects, objects);
 	fprintf(stream, "%s %d: %s live objects\n", look->session->target->operations->name, look->session->target->pid,
 		objects);
 	heap_open_print_nearest(look->session, "", stream);
-	if (look->collected)
-		fputs(
-		    "The garbage collector ran while the heap was read: some rows can be wrong. --stop avoids this.\n",
-		    stream);
-	else if (walk->runs)
-		fputs("The process ran while its heap was read: rows of short-lived objects can be wrong.\n", stream);
-	if (walk->blind)
-		fputs("Some of the objects can be dead: the garbage collector was running, or this Ruby does not tell "
-		      "which are.\n",
-		      stream);
-	if (progress_was_interrupted())
-		fputs("^C ended the reading, so only part of the heap was read.\n", stream);
-	else if (walk->incomplete)
-		fputs("Part of the heap could not be read.\n", stream);
-	if (!look->graph.roots_known)
-		fputs("Some roots could not be read.\n", stream);
+	for (size_t i = 0; i < nr_doubts; i++)
+		fprintf(stream, "%s\n", doubts[i]);
 }
 
 /* Why a path can be missing although there is one. */

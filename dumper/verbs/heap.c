@@ -1,6 +1,7 @@
 #include "heap/heap.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/tell.h"
 #include "verbs/heap_target.h"
@@ -55,29 +56,61 @@ static bool want(struct heap_options *options, enum heap_wanted wanted)
 /* What was given besides what is in the options. */
 struct given {
 	bool top, all, max_pause;
-	bool only_one; /* not more than one thing is wanted */
+	bool only_one;	  /* not more than one thing is wanted */
+	bool only_format; /* not more than one format was given */
 };
+
+/* Sets the format. Returns false if another one is set already. */
+static bool set_format(struct heap_options *options, enum heap_format format)
+{
+	const bool first = options->format == HEAP_TEXT || options->format == format;
+
+	options->format = format;
+	return first;
+}
+
+/* Handles --format. Returns false if there is no such format. */
+static bool take_format(const char *name, struct heap_options *options, struct given *given)
+{
+	if (strcmp(name, "objspace") == 0)
+		given->only_one &= want(options, HEAP_OBJSPACE);
+	else if (strcmp(name, "flamegraph") == 0)
+		given->only_format &= set_format(options, HEAP_FLAMEGRAPH);
+	else if (strcmp(name, "collapsed") == 0)
+		given->only_format &= set_format(options, HEAP_COLLAPSED);
+	else
+		return false;
+	return true;
+}
 
 /* Checks what can be given together with what is wanted. Returns 0, or the exit status if something is wrong. */
 static int check_wanted(const struct command_line *line, const struct heap_options *options, const struct given *given)
 {
+	const bool json = options->format == HEAP_JSON, text = options->format == HEAP_TEXT;
 	const bool tree =
 	    options->wanted == HEAP_DOMINATORS || (options->wanted == HEAP_WHY && options->why_address == 0);
 
 	if (!given->only_one)
-		return command_line_wrong(line, "", "give only one of --format, --why and --dominators");
-	if (options->wanted == HEAP_OBJSPACE && options->json)
+		return command_line_wrong(line, "", "give only one of -f objspace, --why and --dominators");
+	if (!given->only_format || (options->wanted == HEAP_OBJSPACE && !text))
 		return command_line_wrong(line, "", "give only one of --format and --json");
-	if (options->wanted != HEAP_COUNTS && !tree && (given->top || given->all))
-		return command_line_wrong(line, "", "--top and --all are for counts and trees");
-	if (!tree && options->depth != 0)
+	if (options->wanted == HEAP_WHY && !text && !json)
+		return command_line_wrong(line, "", "--format cannot be used with --why");
+	if (given->top + given->all + (!text || options->wanted == HEAP_OBJSPACE) > 1)
+		return command_line_wrong(line, "",
+					  "give only one of --top, --all, --format and --json, which has all rows");
+	if (options->wanted == HEAP_WHY && !tree && (given->top || given->all))
+		return command_line_wrong(line, "", "--top and --all cannot be used with --why ADDRESS");
+	if (options->depth != 0 && (!tree || !(text || json)))
 		return command_line_wrong(line, "", "--depth can be used only with --dominators and --why CLASS");
-	if (options->wanted != HEAP_COUNTS && options->diff)
+	if (options->diff && (options->wanted != HEAP_COUNTS || !(text || json)))
 		return command_line_wrong(line, "", "--diff cannot be used with --format, --why and --dominators");
 	if (options->wanted == HEAP_OBJSPACE && options->stop)
 		return command_line_wrong(line, "", "--stop cannot be used with --format");
-	if (options->output && options->wanted != HEAP_OBJSPACE)
+	if (options->output && options->wanted != HEAP_OBJSPACE && (text || json))
 		return command_line_wrong(line, "", "--output can be used only with --format");
+	if (!options->output && options->format == HEAP_FLAMEGRAPH && isatty(STDOUT_FILENO))
+		return command_line_wrong(line, "", "flamegraph cannot be written to a terminal: give -o FILE");
 	return 0;
 }
 
@@ -91,14 +124,14 @@ static int finish(const struct command_line *line, struct heap_options *options,
 
 	if (wrong)
 		return wrong;
-	if (given->top + given->all + options->json > 1)
-		return command_line_wrong(line, "", "give only one of --top, --all and --json, which has all rows");
 	if (options->target.core && options->stop)
 		return command_line_wrong(line, "", "--stop can be used only with PID: a core is never stopped");
 	if (given->max_pause && !options->stop)
 		return command_line_wrong(line, "", "--max-pause can be used only with --stop");
 	if (!given->top)
-		options->rows = given->all || options->json ? 0 : options->wanted == HEAP_COUNTS ? TOP : TREE_TOP;
+		options->rows = given->all || options->format == HEAP_JSON ? 0
+				: options->wanted == HEAP_COUNTS	   ? TOP
+									   : TREE_TOP;
 	if (options->depth == 0)
 		options->depth = TREE_DEPTH;
 	return 0;
@@ -109,7 +142,7 @@ int heap_command(int argc, char **argv)
 	const struct command_line line = {"heap", help_heap, long_options};
 	struct heap_options options = {.max_pause_ms = HEAP_PAUSE_MS};
 	enum exit_status status = EXIT_FAILED;
-	struct given given = {.only_one = true};
+	struct given given = {.only_one = true, .only_format = true};
 	struct error *error;
 	double number;
 	int option, wrong, next;
@@ -124,15 +157,15 @@ int heap_command(int argc, char **argv)
 		}
 		switch (option) {
 		case 'f':
-			if (strcmp(optarg, "objspace") != 0)
-				return command_line_wrong(&line, optarg, " is not a format: give objspace");
-			given.only_one &= want(&options, HEAP_OBJSPACE);
+			if (!take_format(optarg, &options, &given))
+				return command_line_wrong(&line, optarg,
+							  " is not a format: give objspace, flamegraph or collapsed");
 			break;
 		case 'o':
 			options.output = strcmp(optarg, "-") == 0 ? NULL : optarg;
 			break;
 		case OPTION_JSON:
-			options.json = true;
+			given.only_format &= set_format(&options, HEAP_JSON);
 			break;
 		case OPTION_STOP:
 			options.stop = true;
