@@ -108,7 +108,7 @@ _rbdump()
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == heap && $COMP_CWORD -gt 1 ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "-p --pid -c --core --ruby-version --force --json --stop --max-pause -n --top --all --diff --dominators --why --depth \
+		mapfile -t COMPREPLY < <(compgen -W "-p --pid -c --core --ruby-version --force --json --stop --max-pause -n --top --all --diff --paths --dominators --why --depth \
 			-f --format -o --output --offsets --nearest --time-limit -h --help" -- "$current")
 		return
 	fi

@@ -112,6 +112,7 @@ complete -c rbdump -n "__rbdump_verb heap" -l max-pause -d "with --stop: stop th
 complete -c rbdump -n "__rbdump_verb heap" -s n -l top -d "print only this many classes, or rows of a tree below each row" -x
 complete -c rbdump -n "__rbdump_verb heap" -l all -d "print all classes, or all rows of a tree"
 complete -c rbdump -n "__rbdump_verb heap" -l diff -d "compare with what --json wrote earlier" -r -F
+complete -c rbdump -n "__rbdump_verb heap" -l paths -d "also print what keeps the objects of each class alive"
 complete -c rbdump -n "__rbdump_verb heap" -l dominators -d "print which objects keep how much memory"
 complete -c rbdump -n "__rbdump_verb heap" -l why -d "print what keeps an object or a class alive" -x
 complete -c rbdump -n "__rbdump_verb heap" -l depth -d "print at most this many levels of a tree" -x

@@ -8,9 +8,9 @@
 #include "heap/histogram.h"
 
 /*
- * Reads the file, and sets `before` of each row of the histogram. Adds a row for each class that only the earlier
- * histogram has. Sorts the rows by how much they have grown. Fails if the file cannot be read, is not such a file, or if
- * there is not enough memory.
+ * Reads the file, and sets `before` of each row of the histogram, and its paths, if the file has any. Adds a row for each
+ * class that only the earlier histogram has. Sorts the rows by how much they have grown. Fails if the file cannot be read,
+ * is not such a file, or if there is not enough memory.
  */
 struct error *baseline_compare(const char *file, struct histogram *histogram);
 

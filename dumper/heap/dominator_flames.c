@@ -1,7 +1,6 @@
 #include "heap/dominator_flames.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/text.h"
@@ -86,13 +85,6 @@ static uint64_t *retained_by(const struct heap_graph *graph, const struct domina
 	return ret;
 }
 
-static bool is_module(const struct layout *layout, const struct heap_graph *graph, uint32_t node)
-{
-	const uint8_t type = census_group(graph->census, graph->groups[node])->kind.type;
-
-	return slot_is(layout, type, E_RUBY_T_CLASS) || slot_is(layout, type, E_RUBY_T_MODULE);
-}
-
 /* Finds the frame of each object. Returns false if there is not enough memory. */
 static bool find_frames(const struct layout *layout, const struct heap_graph *graph,
 			const struct dominators *dominators, struct class_frames *ret)
@@ -105,7 +97,7 @@ static bool find_frames(const struct layout *layout, const struct heap_graph *gr
 		ret->of[ret->count++] = (struct class_frame){0};
 	for (uint32_t i = 1; enough && i < dominators->reached; i++) {
 		const uint32_t node = dominators->order[i];
-		const bool own = retained[node] > retained[0] / OWN_PART && is_module(layout, graph, node);
+		const bool own = retained[node] > retained[0] / OWN_PART && heap_graph_is_module(graph, layout, node);
 		const uint32_t frame =
 		    frame_below(ret, frame_of[dominators->immediate[node]], own ? node : 0, graph->groups[node]);
 
@@ -136,17 +128,10 @@ static void add_up(struct class_frames *frames)
 static void add_name(const struct heap_walk *walk, const struct heap_graph *graph, const struct class_frame *frame,
 		     struct text *text)
 {
-	const char *address;
-
-	if (frame->node == 0) {
+	if (frame->node != 0)
+		heap_graph_add_plain(graph, walk, frame->node, text);
+	else
 		kinds_add_name(&walk->lasting, &census_group(graph->census, frame->group)->kind, frame->group, text);
-		return;
-	}
-	/* Without the address, the same class has the same name in all looks. */
-	heap_graph_add_text(graph, walk, frame->node, text);
-	address = text->data ? strstr(text->data, " 0x") : NULL;
-	if (address)
-		text->data[text->length = (size_t)(address - text->data)] = '\0';
 }
 
 /* Adds a frame below another one. Returns its index, or FLAMES_NONE. */

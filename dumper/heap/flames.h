@@ -16,10 +16,10 @@
 
 /* One frame. What is of the frame itself, without the frames below it. */
 struct flame {
-	uint32_t parent;  /* index; 0 for the root, which is its own parent */
-	char *name;	  /* of a class or a type; NULL for the root */
-	const char *type; /* of its objects, such as "T_STRING"; NULL: of several types */
-	bool is_age;	  /* the frame stands for all objects of one age */
+	uint32_t parent;		    /* index; 0 for the root, which is its own parent */
+	char *name;			    /* of a class or a type; NULL for the root */
+	const char *type;		    /* of its objects, such as "T_STRING"; NULL: of several types */
+	bool is_age;			    /* the frame stands for all objects of one age */
 	uint64_t slot_bytes, outside_bytes; /* if places do not matter, only the sum counts */
 	uint64_t objects;
 };

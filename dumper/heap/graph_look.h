@@ -6,6 +6,7 @@
 
 #include "heap/heap_graph.h"
 #include "heap/heap_reading.h"
+#include "heap/histogram.h"
 #include "heap/options.h"
 
 struct graph_look {
@@ -28,7 +29,7 @@ struct error *graph_look_begin(const struct heap_options *options, struct sessio
 void graph_look_clear(struct graph_look *look);
 
 /* The most sentences of graph_look_doubts(). */
-#define GRAPH_LOOK_DOUBTS 4
+#define GRAPH_LOOK_DOUBTS HEAP_PATH_DOUBTS
 
 /* Gives sentences that say why rows can be wrong or missing. Returns how many there are. */
 size_t graph_look_doubts(const struct graph_look *look, const char *ret[GRAPH_LOOK_DOUBTS]);

@@ -17,6 +17,7 @@
 #include "heap/numbers.h"
 #include "heap/pause.h"
 #include "heap/progress.h"
+#include "heap/row_paths.h"
 #include "heap/why.h"
 #include "ruby/collections.h"
 
@@ -280,6 +281,8 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 	error = look_at(&look);
 	if (!error && options->diff)
 		error = baseline_compare(options->diff, &histogram);
+	if (!error && options->paths)
+		error = row_paths_add(options, look.session, &histogram);
 	if (!error)
 		error = is_flames(options) ? write_flames(&look) : print(options, &histogram);
 	*status = histogram.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;

@@ -178,10 +178,24 @@ bool histogram_add(struct histogram *histogram, const struct heap_row *row)
 	return true;
 }
 
+bool histogram_add_path(struct heap_row *row, const struct heap_path *path)
+{
+	if (!array_make_room(row->paths, row->paths_capacity, row->nr_paths + 1)) {
+		free(path->text);
+		return false;
+	}
+	row->paths[row->nr_paths++] = *path;
+	return true;
+}
+
 void histogram_clear(struct histogram *histogram)
 {
-	for (size_t i = 0; i < histogram->nr_rows; i++)
+	for (size_t i = 0; i < histogram->nr_rows; i++) {
+		for (size_t j = 0; j < histogram->rows[i].nr_paths; j++)
+			free(histogram->rows[i].paths[j].text);
+		free(histogram->rows[i].paths);
 		free(histogram->rows[i].name);
+	}
 	free(histogram->rows);
 	histogram->rows = NULL;
 	histogram->nr_rows = 0;

@@ -59,6 +59,7 @@ struct heap_options {
 	 */
 	size_t rows;
 	unsigned int depth;
+	bool paths;	  /* for HEAP_COUNTS: find out, too, how the objects of each class are kept alive */
 	const char *diff; /* compare with this file, which was written with `json`; NULL: with none */
 };
 

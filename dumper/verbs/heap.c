@@ -16,7 +16,8 @@ enum {
 	OPTION_DIFF,
 	OPTION_WHY,
 	OPTION_DOMINATORS,
-	OPTION_DEPTH
+	OPTION_DEPTH,
+	OPTION_PATHS
 };
 
 static const struct option long_options[] = {
@@ -31,6 +32,7 @@ static const struct option long_options[] = {
     {"why", required_argument, NULL, OPTION_WHY},
     {"dominators", no_argument, NULL, OPTION_DOMINATORS},
     {"depth", required_argument, NULL, OPTION_DEPTH},
+    {"paths", no_argument, NULL, OPTION_PATHS},
     {"diff", required_argument, NULL, OPTION_DIFF},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -105,6 +107,8 @@ static int check_wanted(const struct command_line *line, const struct heap_optio
 		return command_line_wrong(line, "", "--depth can be used only with --dominators and --why CLASS");
 	if (options->diff && (options->wanted != HEAP_COUNTS || !(text || json)))
 		return command_line_wrong(line, "", "--diff cannot be used with --format, --why and --dominators");
+	if (options->paths && (options->wanted != HEAP_COUNTS || !(text || json)))
+		return command_line_wrong(line, "", "--paths cannot be used with --format, --why and --dominators");
 	if (options->wanted == HEAP_OBJSPACE && options->stop)
 		return command_line_wrong(line, "", "--stop cannot be used with --format");
 	if (options->output && options->wanted != HEAP_OBJSPACE && (text || json))
@@ -200,6 +204,9 @@ int heap_command(int argc, char **argv)
 			if (!command_line_whole(optarg, TREE_DEPTH_MAX, &number))
 				return command_line_wrong(&line, optarg, " is not a number of levels from 1 to 1000");
 			options.depth = (unsigned int)number;
+			break;
+		case OPTION_PATHS:
+			options.paths = true;
 			break;
 		case OPTION_DIFF:
 			options.diff = optarg;

@@ -83,15 +83,15 @@ def heap(rbdump, *arguments, status=0):
 
 
 @contextlib.contextmanager
-def leaking(ruby, extension, rbdump, folder):
-    """The program that leaks, after it has; and what --json said before."""
+def leaking(ruby, extension, rbdump, folder, *arguments):
+    """The program that leaks, after it has; and what --json said before, with these arguments."""
     with subprocess.Popen(
         [ruby.path, "--disable-gems", HERE / "leaks.rb", extension], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as program:
         try:
             assert program.stdout.readline() == b"ready\n"
             before = folder / "before.json"
-            before.write_text(run(rbdump, "heap", "--json", program.pid).stdout)
+            before.write_text(run(rbdump, "heap", "--json", *arguments, program.pid).stdout)
             program.stdin.write(b"\n")
             program.stdin.flush()
             assert program.stdout.readline() == b"done\n"
