@@ -10,8 +10,11 @@ import pytest
 from harness.core import gcore_of
 from harness.dump import run
 from harness.heap import Objects, build, leaking
+from harness.process import is_untouched
 
 FAILED, USAGE = 2, 64
+# On a busy machine, a reading can take longer than the default allows.
+STOPPED = ("--stop", "--max-pause", "4000")
 
 # T_DATA of which rbdump finds other references than the C code marks. They keep them in memory that only that code knows, or
 # have words that are no references.
@@ -66,6 +69,21 @@ def test_references(ruby, rbdump, extension):
     assert done.returncode == 0, done.stderr
     assert "The process ran while its heap was read" in done.stderr
     check(written(done.stdout.splitlines()), truth)
+
+
+@pytest.mark.three_rubies
+def test_references_of_stopped(ruby, rbdump, extension, tmp_path):
+    """With --stop, the objects are of one moment; and what takes too long is refused."""
+    file = tmp_path / "heap.json.zst"
+    with Objects(ruby, extension, references=True) as truth:
+        done = run(rbdump, "heap", "-f", "objspace", *STOPPED, "-o", file, truth.pid)
+        late = run(rbdump, "heap", "-f", "objspace", "--stop", "--max-pause", 1, truth.pid)
+        assert is_untouched(truth.pid)
+    assert (done.returncode, done.stdout) == (0, "") and " ran while " not in done.stderr, done.stderr
+    lines = subprocess.run(["zstd", "-dc", file], check=True, capture_output=True, text=True, timeout=60).stdout
+    check(written(lines.splitlines()), truth)
+    assert (late.returncode, late.stdout) == (FAILED, "")
+    assert re.search(r"process \d+ (would be|was) stopped for .* ms, which is more than 1 ms;", late.stderr), late.stderr
 
 
 @pytest.mark.three_rubies
@@ -322,7 +340,7 @@ def test_refusals(rbdump, ruby):
     for arguments in ((1,), ("0x1000",), (1, 2), (1, "0x12g"), (1, 2, "0x1000"), (1, "0x0")):
         wrong = run(rbdump, "object", *arguments)
         assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
-    for arguments in (("-f", "x"), ("-o", "x"), ("--why", "x", "--dominators"), ("--why", "x", "--diff", "x"), ("--why", "0x12g"), ("-f", "objspace", "--stop"),
+    for arguments in (("-f", "x"), ("-o", "x"), ("--why", "x", "--dominators"), ("--why", "x", "--diff", "x"), ("--why", "0x12g"), 
                       ("-f", "objspace", "--json"), ("--why", "0x1000", "--top", 3), ("--depth", 3), ("--dominators", "--depth", 0), ("--dominators", "--top", 3, "--json")):
         wrong = run(rbdump, "heap", 1, *arguments)
         assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments

@@ -109,8 +109,6 @@ static int check_wanted(const struct command_line *line, const struct heap_optio
 		return command_line_wrong(line, "", "--diff cannot be used with --format, --why and --dominators");
 	if (options->paths && (options->wanted != HEAP_COUNTS || !(text || json)))
 		return command_line_wrong(line, "", "--paths cannot be used with --format, --why and --dominators");
-	if (options->wanted == HEAP_OBJSPACE && options->stop)
-		return command_line_wrong(line, "", "--stop cannot be used with --format");
 	if (options->output && options->wanted != HEAP_OBJSPACE && (text || json))
 		return command_line_wrong(line, "", "--output can be used only with --format");
 	if (!options->output && options->format == HEAP_FLAMEGRAPH && isatty(STDOUT_FILENO))
