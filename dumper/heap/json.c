@@ -109,8 +109,8 @@ bool histogram_json(const struct histogram *histogram, FILE *stream)
 	    integer(totals->pages), "pages_unread", integer(totals->unread), "pages_empty",
 	    integer(totals->empty_pages), "pages_by_tenths_in_use", tenths(totals), "slots", integer(totals->slots),
 	    "free", integer(totals->free), "objects", integer(totals->objects), "dead", integer(totals->dead), "pools",
-	    pool_objects(totals), "has_paths", (int)histogram->has_paths, "path_doubts", path_doubts(histogram), "classes",
-	    classes);
+	    pool_objects(totals), "has_paths", (int)histogram->has_paths, "path_doubts", path_doubts(histogram),
+	    "classes", classes);
 	written = root && render_json_write(root, JSON_INDENT(1), stream) && fputc('\n', stream) != EOF;
 	json_decref(root);
 	return written;

@@ -139,79 +139,101 @@ static int finish(const struct command_line *line, struct heap_options *options,
 	return 0;
 }
 
+/* Handles an option that says what is wanted, or how it is written. The parameters and the result are those of take(). */
+static bool take_wanted(const struct command_line *line, int option, struct heap_options *options, struct given *given,
+			int *wrong)
+{
+	switch (option) {
+	case 'f':
+		if (!take_format(optarg, options, given))
+			*wrong = command_line_wrong(line, optarg,
+						    " is not a format: give objspace, flamegraph or collapsed");
+		return true;
+	case OPTION_JSON:
+		given->only_format &= set_format(options, HEAP_JSON);
+		return true;
+	case OPTION_WHY:
+		given->only_one &= want(options, HEAP_WHY);
+		options->why = optarg;
+		options->why_address = 0;
+		/* No name of a class begins with a digit. */
+		if (optarg[0] == '0' && !command_line_address(optarg, &options->why_address))
+			*wrong = command_line_wrong(line, optarg, " is not an ADDRESS of the form 0x7f0012345678");
+		return true;
+	case OPTION_DOMINATORS:
+		given->only_one &= want(options, HEAP_DOMINATORS);
+		return true;
+	case OPTION_PATHS:
+		options->paths = true;
+		return true;
+	case OPTION_DIFF:
+		options->diff = optarg;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Handles one option.
+ *   wrong  receives the exit status, if the option is wrong; else it stays
+ * Returns whether it is an option of this verb.
+ */
+static bool take(const struct command_line *line, int option, struct heap_options *options, struct given *given,
+		 int *wrong)
+{
+	double number;
+
+	switch (option) {
+	case 'o':
+		options->output = strcmp(optarg, "-") == 0 ? NULL : optarg;
+		return true;
+	case OPTION_STOP:
+		options->stop = true;
+		return true;
+	case OPTION_MAX_PAUSE:
+		given->max_pause = true;
+		if (!command_line_number(optarg, 1, HEAP_PAUSE_MS_MAX, &options->max_pause_ms))
+			*wrong = command_line_wrong(line, optarg, " is not a number of ms from 1 to 4000");
+		return true;
+	case 'n':
+		given->top = true;
+		if (command_line_whole(optarg, TOP_MAX, &number))
+			options->rows = (size_t)number;
+		else
+			*wrong = command_line_wrong(line, optarg, " is not a number of rows");
+		return true;
+	case OPTION_ALL:
+		given->all = true;
+		return true;
+	case OPTION_DEPTH:
+		if (command_line_whole(optarg, TREE_DEPTH_MAX, &number))
+			options->depth = (unsigned int)number;
+		else
+			*wrong = command_line_wrong(line, optarg, " is not a number of levels from 1 to 1000");
+		return true;
+	default:
+		return take_wanted(line, option, options, given, wrong);
+	}
+}
+
 int heap_command(int argc, char **argv)
 {
 	const struct command_line line = {"heap", help_heap, long_options};
 	struct heap_options options = {.max_pause_ms = HEAP_PAUSE_MS};
-	enum exit_status status = EXIT_FAILED;
 	struct given given = {.only_one = true, .only_format = true};
+	enum exit_status status = EXIT_FAILED;
 	struct error *error;
-	double number;
-	int option, wrong, next;
+	int option, wrong = 0, next;
 
 	optind = 1;
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":p:c:f:o:n:h", long_options, NULL)) != -1) {
-		if (heap_target_take(&line, option, &options.target, &wrong)) {
-			if (wrong)
-				return wrong;
-			continue;
-		}
-		switch (option) {
-		case 'f':
-			if (!take_format(optarg, &options, &given))
-				return command_line_wrong(&line, optarg,
-							  " is not a format: give objspace, flamegraph or collapsed");
-			break;
-		case 'o':
-			options.output = strcmp(optarg, "-") == 0 ? NULL : optarg;
-			break;
-		case OPTION_JSON:
-			given.only_format &= set_format(&options, HEAP_JSON);
-			break;
-		case OPTION_STOP:
-			options.stop = true;
-			break;
-		case OPTION_MAX_PAUSE:
-			if (!command_line_number(optarg, 1, HEAP_PAUSE_MS_MAX, &options.max_pause_ms))
-				return command_line_wrong(&line, optarg, " is not a number of ms from 1 to 4000");
-			given.max_pause = true;
-			break;
-		case 'n':
-			if (!command_line_whole(optarg, TOP_MAX, &number))
-				return command_line_wrong(&line, optarg, " is not a number of rows");
-			options.rows = (size_t)number;
-			given.top = true;
-			break;
-		case OPTION_ALL:
-			given.all = true;
-			break;
-		case OPTION_WHY:
-			given.only_one &= want(&options, HEAP_WHY);
-			options.why = optarg;
-			options.why_address = 0;
-			/* No name of a class begins with a digit. */
-			if (optarg[0] == '0' && !command_line_address(optarg, &options.why_address))
-				return command_line_wrong(&line, optarg,
-							  " is not an ADDRESS of the form 0x7f0012345678");
-			break;
-		case OPTION_DOMINATORS:
-			given.only_one &= want(&options, HEAP_DOMINATORS);
-			break;
-		case OPTION_DEPTH:
-			if (!command_line_whole(optarg, TREE_DEPTH_MAX, &number))
-				return command_line_wrong(&line, optarg, " is not a number of levels from 1 to 1000");
-			options.depth = (unsigned int)number;
-			break;
-		case OPTION_PATHS:
-			options.paths = true;
-			break;
-		case OPTION_DIFF:
-			options.diff = optarg;
-			break;
-		default:
+		if (!heap_target_take(&line, option, &options.target, &wrong) &&
+		    !take(&line, option, &options, &given, &wrong))
 			return command_line_other(&line, option, argv);
-		}
+		if (wrong)
+			return wrong;
 	}
 	wrong = heap_target_finish(&line, argc, argv, &options.target, &next);
 	if (wrong)
