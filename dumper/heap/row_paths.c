@@ -27,9 +27,14 @@ static int by_group(const void *a, const void *b)
 	return (one->path > other->path) - (one->path < other->path);
 }
 
+/* A row, to be found by its name. */
+struct named_row {
+	struct heap_row *row;
+};
+
 static int by_row_name(const void *a, const void *b)
 {
-	return histogram_compare_names(*(struct heap_row *const *)a, *(struct heap_row *const *)b);
+	return histogram_compare_names(((const struct named_row *)a)->row, ((const struct named_row *)b)->row);
 }
 
 /* How many objects a path has more than before; less than 0 if it has fewer. */
@@ -67,39 +72,42 @@ static bool add_to_row(struct heap_row *row, char *text, uint64_t objects)
 }
 
 /* The rows of a histogram by name, malloc'ed. */
-static struct heap_row **rows_by_name(const struct histogram *histogram)
+static struct named_row *rows_by_name(const struct histogram *histogram)
 {
-	struct heap_row **rows = calloc(histogram->nr_rows + 1, sizeof(rows[0]));
+	struct named_row *rows = calloc(histogram->nr_rows + 1, sizeof(rows[0]));
 
 	for (size_t i = 0; rows && i < histogram->nr_rows; i++)
-		rows[i] = &histogram->rows[i];
+		rows[i].row = &histogram->rows[i];
 	if (rows && histogram->nr_rows > 0)
 		qsort(rows, histogram->nr_rows, sizeof(rows[0]), by_row_name);
 	return rows;
 }
 
 /* The row of a group; NULL if there is none. Objects can be of a class that there was not yet when they were counted. */
-static struct heap_row *row_of(const struct graph_look *look, uint16_t group, struct heap_row **rows, size_t nr_rows)
+static struct heap_row *row_of(const struct graph_look *look, uint16_t group, const struct named_row *rows,
+			       size_t nr_rows)
 {
 	const struct ruby *ruby = &look->reading.walk.lasting;
 	const struct census_kind *kind = &census_group(look->graph.census, group)->kind;
 	const char *type = object_type_name(ruby->layout, kind->type);
-	struct heap_row wanted = {.type = type ? type : "?"}, *of_wanted = &wanted, **found = NULL;
+	struct heap_row row = {.type = type ? type : "?"};
+	const struct named_row wanted = {&row}, *found = NULL;
 	struct text name = {0};
 
 	kinds_add_name(ruby, kind, group, &name);
-	wanted.name = name.data;
+	row.name = name.data;
 	if (name.data && nr_rows > 0)
-		found = bsearch(&of_wanted, rows, nr_rows, sizeof(rows[0]), by_row_name);
+		found = bsearch(&wanted, rows, nr_rows, sizeof(rows[0]), by_row_name);
 	text_clear(&name);
-	return found ? *found : NULL;
+	return found ? found->row : NULL;
 }
 
 /* Adds the paths of the groups. */
 static bool add_ranked(const struct graph_look *look, const struct class_paths *paths, const struct ranked *ranked,
 		       size_t count, const struct histogram *histogram)
 {
-	struct heap_row **rows = rows_by_name(histogram), *row = NULL;
+	struct named_row *rows = rows_by_name(histogram);
+	struct heap_row *row = NULL;
 	bool enough = rows != NULL;
 
 	for (size_t i = 0, of_group = 0; enough && i < count; i++, of_group++) {
