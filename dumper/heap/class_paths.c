@@ -280,7 +280,7 @@ static bool is_constant(const struct class_paths *paths, const struct graph_look
 void class_paths_add_text(const struct class_paths *paths, const struct graph_look *look, uint32_t path,
 			  struct text *text)
 {
-	uint32_t steps[STEPS_MAX + 1];
+	uint32_t steps[STEPS_MAX + 1] = {0};
 	size_t count = 0;
 
 	for (uint32_t at = path; at != 0; at = paths->of[at].parent)

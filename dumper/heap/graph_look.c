@@ -124,21 +124,23 @@ static struct error *read_running(struct graph_look *look)
 	return error ? error : heap_open_check_alive(look->session, &look->options->target);
 }
 
-static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_ns, bool *late)
+static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_ns)
 {
-	struct graph_look *look = context;
-	struct error *error;
+	forget(context);
+	return read_heap(context, runs, deadline_ns);
+}
 
-	forget(look);
-	error = read_heap(look, runs, deadline_ns);
-	*late = look->reading.walk.late;
-	return error;
+static bool is_late(const void *context)
+{
+	const struct graph_look *look = context;
+
+	return look->reading.walk.late;
 }
 
 struct error *graph_look_begin(const struct heap_options *options, struct session *session, struct graph_look *ret)
 {
 	const size_t nr_ranks = sizeof(ret->graph.ranks) / sizeof(ret->graph.ranks[0]);
-	const struct pause_work work = {read_for_pause, ret};
+	const struct pause_work work = {read_for_pause, is_late, ret};
 	struct error *error;
 
 	*ret = (struct graph_look){.options = options, .session = session};

@@ -134,7 +134,7 @@ static void look_at_still(struct look_at_heap *look)
 	doubt(look, HEAP_BLIND, look->count.blind);
 }
 
-static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_ns, bool *late)
+static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_ns)
 {
 	struct look_at_heap *look = context;
 
@@ -143,13 +143,19 @@ static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_
 		heap_count_once(&look->count);
 	else
 		look_at_still(look);
-	*late = look->count.late;
 	return look->count.no_memory ? error_no_memory() : NULL;
+}
+
+static bool is_late(const void *context)
+{
+	const struct look_at_heap *look = context;
+
+	return look->count.late;
 }
 
 static struct error *look_stopped(struct look_at_heap *look)
 {
-	const struct pause_work work = {read_for_pause, look};
+	const struct pause_work work = {read_for_pause, is_late, look};
 	struct target *target = look->session->target;
 	struct error *error = pause_read(look->options, look->session, &work, &look->result->pause_ms);
 

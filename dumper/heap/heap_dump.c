@@ -101,7 +101,7 @@ static void close_held(struct dumping *dumping)
 	dumping->held = NULL;
 }
 
-static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_ns, bool *late)
+static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_ns)
 {
 	struct dumping *dumping = context;
 	struct error *error;
@@ -113,12 +113,18 @@ static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_
 	if (!heap_reading_prepare(&dumping->reading, runs, deadline_ns) || !heap_reading_roots(&dumping->reading) ||
 	    !write_objects(dumping, dumping->held))
 		return error_no_memory();
-	*late = dumping->reading.walk.late;
 	if (fflush(dumping->held) != 0 || ferror(dumping->held))
 		return error_create(EXIT_FAILED,
 				    "the objects do not fit into memory: %s; do not give --stop, or read a core",
 				    strerror(errno));
 	return NULL;
+}
+
+static bool is_late(const void *context)
+{
+	const struct dumping *dumping = context;
+
+	return dumping->reading.walk.late;
 }
 
 /* Copies what was written while the process was stopped. */
@@ -137,7 +143,7 @@ static bool write_held(void *context, FILE *stream)
 
 static struct error *dump_stopped(const struct heap_options *options, struct session *session, struct dumping *dumping)
 {
-	const struct pause_work work = {read_for_pause, dumping};
+	const struct pause_work work = {read_for_pause, is_late, dumping};
 	struct error *error;
 	double ms;
 

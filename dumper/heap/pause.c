@@ -11,7 +11,6 @@ struct held {
 	const struct pause_work *work;
 	double max_ms;
 	struct error *error;
-	bool late;
 };
 
 static struct error *too_long(const struct heap_options *options, const struct session *session, const char *how,
@@ -35,8 +34,7 @@ static void read_held(void *context)
 {
 	struct held *held = context;
 
-	held->error =
-	    held->work->read(held->work->context, false, monotonic_ns() + (uint64_t)(held->max_ms * 1e6), &held->late);
+	held->error = held->work->read(held->work->context, false, monotonic_ns() + (uint64_t)(held->max_ms * 1e6));
 }
 
 struct error *pause_read(const struct heap_options *options, struct session *session, const struct pause_work *work,
@@ -45,7 +43,7 @@ struct error *pause_read(const struct heap_options *options, struct session *ses
 	struct held held = {.work = work, .max_ms = options->max_pause_ms};
 	const uint64_t began = monotonic_ns();
 	struct pauses pauses = {0};
-	struct error *error = work->read(work->context, true, 0, &held.late);
+	struct error *error = work->read(work->context, true, 0);
 	const double expected_ms = (double)(monotonic_ns() - began) / 1e6;
 
 	if (error)
@@ -62,5 +60,5 @@ struct error *pause_read(const struct heap_options *options, struct session *ses
 	if (progress_was_interrupted())
 		return interrupted(session);
 	*ms = pauses.us / 1e3;
-	return held.late ? too_long(options, session, "was stopped for", *ms) : NULL;
+	return work->is_late(work->context) ? too_long(options, session, "was stopped for", *ms) : NULL;
 }

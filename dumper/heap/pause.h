@@ -13,9 +13,10 @@ struct pause_work {
 	 * Reads the heap.
 	 *   runs         the process runs meanwhile
 	 *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: no limit but that of the reading itself
-	 *   late         receives whether the time was over before all was read
 	 */
-	struct error *(*read)(void *context, bool runs, uint64_t deadline_ns, bool *late);
+	struct error *(*read)(void *context, bool runs, uint64_t deadline_ns);
+	/* Whether the time was over before the last reading had read all. */
+	bool (*is_late)(const void *context);
 	void *context;
 };
 

@@ -6,8 +6,10 @@
 #include "heap/class_paths.h"
 #include "ruby/object_type.h"
 
-/* The most paths of one class that are kept: those with most objects. */
+/* The most paths of one class that are kept: those with most objects; of a comparison, as many of each look. */
 #define PATHS_MAX 20
+/* The most paths of one row, before that. A hostile target can have many classes of one name. */
+#define ROW_PATHS_MAX 1000
 
 /* A path, to be sorted. */
 struct ranked {
@@ -68,6 +70,10 @@ static bool add_to_row(struct heap_row *row, char *text, uint64_t objects)
 			free(text);
 			return true;
 		}
+	if (row->nr_paths >= ROW_PATHS_MAX) {
+		free(text);
+		return true;
+	}
 	return histogram_add_path(row, &(struct heap_path){.text = text, .objects = objects});
 }
 
@@ -147,6 +153,17 @@ static bool add_paths(const struct graph_look *look, const struct class_paths *p
 	return enough;
 }
 
+static void sort_paths(struct heap_row *row)
+{
+	const size_t most = row->has_paths_before ? (size_t)2 * PATHS_MAX : PATHS_MAX;
+
+	if (row->nr_paths > 1)
+		qsort(row->paths, row->nr_paths, sizeof(row->paths[0]),
+		      row->has_paths_before ? by_path_growth : by_path_objects);
+	while (row->nr_paths > most)
+		free(row->paths[--row->nr_paths].text);
+}
+
 static void finish(const struct graph_look *look, struct histogram *histogram)
 {
 	histogram->has_paths = true;
@@ -156,9 +173,7 @@ static void finish(const struct graph_look *look, struct histogram *histogram)
 		struct heap_row *row = &histogram->rows[i];
 
 		row->has_paths_before = histogram->has_paths_before;
-		if (row->nr_paths > 1)
-			qsort(row->paths, row->nr_paths, sizeof(row->paths[0]),
-			      row->has_paths_before ? by_path_growth : by_path_objects);
+		sort_paths(row);
 	}
 }
 
