@@ -93,7 +93,7 @@ $(B)/gen/stacks.skel.h: $(B)/gen/stacks.bpf.o
 	$(call say,GEN){ echo '/* NOLINTBEGIN: by bpftool */' && $(BPFTOOL) gen skeleton $< name stacks && \
 		echo '/* NOLINTEND */'; } > $@.tmp && mv $@.tmp $@
 
-FLAMEGRAPH := dumper/report/flamegraph
+FLAMEGRAPH := dumper/render/flamegraph
 $(B)/gen/flamegraph_page.c: $(wildcard $(FLAMEGRAPH)/*) | $(B)/.needed
 	@mkdir -p $(B)/gen
 	$(call say,GEN)$(PYTHON) $(FLAMEGRAPH)/embed.py $(B)/gen

@@ -55,7 +55,7 @@ _rbdump()
 		esac
 	fi
 	if [[ ${COMP_WORDS[1]} == heap && ( $previous == -f || $previous == --format ) ]]; then
-		COMPREPLY=(objspace)
+		mapfile -t COMPREPLY < <(compgen -W "flamegraph collapsed objspace" -- "$current")
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == heap && $previous == --diff ]]; then
@@ -108,12 +108,12 @@ _rbdump()
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == heap && $COMP_CWORD -gt 1 ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "-p --pid -c --core --ruby-version --force --json --stop --max-pause -n --top --all --diff --dominators --why \
+		mapfile -t COMPREPLY < <(compgen -W "-p --pid -c --core --ruby-version --force --json --stop --max-pause -n --top --all --diff --paths --dominators --why --depth \
 			-f --format -o --output --offsets --nearest --time-limit -h --help" -- "$current")
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == object && $COMP_CWORD -gt 1 ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "-p --pid -c --core --ruby-version --force -n --top --all --offsets --nearest --time-limit -h --help" -- "$current")
+		mapfile -t COMPREPLY < <(compgen -W "-p --pid -c --core --ruby-version --force --json -n --top --all --offsets --nearest --time-limit -h --help" -- "$current")
 		return
 	fi
 	if [[ ${COMP_WORDS[1]} == layout && $COMP_CWORD -gt 1 ]]; then

@@ -109,13 +109,15 @@ complete -c rbdump -n "__rbdump_verb heap" -l force -d "use the executable even 
 complete -c rbdump -n "__rbdump_verb heap" -l json -d "print JSON instead of text"
 complete -c rbdump -n "__rbdump_verb heap" -l stop -d "stop the process while its heap is read"
 complete -c rbdump -n "__rbdump_verb heap" -l max-pause -d "with --stop: stop the process for at most this many milliseconds" -x
-complete -c rbdump -n "__rbdump_verb heap" -s n -l top -d "print only this many classes" -x
-complete -c rbdump -n "__rbdump_verb heap" -l all -d "print all classes"
+complete -c rbdump -n "__rbdump_verb heap" -s n -l top -d "print only this many classes, or rows of a tree below each row" -x
+complete -c rbdump -n "__rbdump_verb heap" -l all -d "print all classes, or all rows of a tree"
 complete -c rbdump -n "__rbdump_verb heap" -l diff -d "compare with what --json wrote earlier" -r -F
+complete -c rbdump -n "__rbdump_verb heap" -l paths -d "also print what keeps the objects of each class alive"
 complete -c rbdump -n "__rbdump_verb heap" -l dominators -d "print which objects keep how much memory"
 complete -c rbdump -n "__rbdump_verb heap" -l why -d "print what keeps an object or a class alive" -x
-complete -c rbdump -n "__rbdump_verb heap" -s f -l format -d "write all objects for other tools" -x -a "objspace\t"
-complete -c rbdump -n "__rbdump_verb heap" -s o -l output -d "write the objects to this file" -r -F
+complete -c rbdump -n "__rbdump_verb heap" -l depth -d "print at most this many levels of a tree" -x
+complete -c rbdump -n "__rbdump_verb heap" -s f -l format -d "write a flame graph, or all objects for other tools" -x -a "flamegraph\t collapsed\t objspace\t"
+complete -c rbdump -n "__rbdump_verb heap" -s o -l output -d "with --format: write to this file" -r -F
 complete -c rbdump -n "__rbdump_verb heap" -l time-limit -d "give up if no layout is found within this many seconds" -x
 complete -c rbdump -n "__rbdump_verb heap" -l offsets -d "use this layout" -r -F
 complete -c rbdump -n "__rbdump_verb heap" -l nearest -d "if the release has no layout, use the nearest layout"
@@ -124,6 +126,7 @@ complete -c rbdump -n "__rbdump_verb object" -s p -l pid -d "the process" -x -a 
 complete -c rbdump -n "__rbdump_verb object" -s c -l core -d "a core file" -r -F
 complete -c rbdump -n "__rbdump_verb object" -l ruby-version -d "the version of Ruby, if the core does not contain it" -x
 complete -c rbdump -n "__rbdump_verb object" -l force -d "use the executable even if its build-id differs"
+complete -c rbdump -n "__rbdump_verb object" -l json -d "print JSON instead of text"
 complete -c rbdump -n "__rbdump_verb object" -s n -l top -d "print only this many references each way" -x
 complete -c rbdump -n "__rbdump_verb object" -l all -d "print all references"
 complete -c rbdump -n "__rbdump_verb object" -l time-limit -d "give up if no layout is found within this many seconds" -x

@@ -80,20 +80,38 @@ static bool row_before(const json_t *object, struct heap_row *ret)
 	return name && ret->type;
 }
 
+/* Adds the paths of the earlier histogram to a row. Returns false if there is not enough memory. */
+static bool add_paths(const json_t *object, struct heap_row *row)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach(json_object_get(object, "paths"), i, path)
+	{
+		const char *text = json_string_value(json_object_get(path, "path"));
+		const struct heap_path before = {.text = text ? strdup(text) : NULL,
+						 .before = count_of(path, "objects")};
+
+		if (text && (!before.text || !histogram_add_path(row, &before)))
+			return false;
+	}
+	return true;
+}
+
 /* Adds a row that is not there any more. Returns false if there is not enough memory. */
-static bool add_gone(struct histogram *histogram, const struct heap_row *row)
+static bool add_gone(struct histogram *histogram, const struct heap_row *row, const json_t *object)
 {
 	struct heap_row gone = *row;
 
 	gone.name = strdup(row->name);
 	gone.type = object_type_constant(row->type);
-	return gone.name && histogram_add(histogram, &gone);
+	return gone.name && histogram_add(histogram, &gone) &&
+	       add_paths(object, &histogram->rows[histogram->nr_rows - 1]);
 }
 
 static struct error *compare(const char *file, const json_t *classes, struct histogram *histogram)
 {
 	const size_t nr_rows = histogram->nr_rows;
-	struct error *error = NULL;
 	const json_t *object;
 	size_t i;
 
@@ -111,10 +129,8 @@ static struct error *compare(const char *file, const json_t *classes, struct his
 			now = bsearch(&before, histogram->rows, nr_rows, sizeof(histogram->rows[0]), by_name);
 		if (now)
 			now->before = before.before;
-		else if (!add_gone(histogram, &before))
-			error = error_no_memory();
-		if (error)
-			return error;
+		if (now ? !add_paths(object, now) : !add_gone(histogram, &before, object))
+			return error_no_memory();
 	}
 	if (histogram->nr_rows > 0)
 		qsort(histogram->rows, histogram->nr_rows, sizeof(histogram->rows[0]), by_growth);
@@ -131,6 +147,7 @@ struct error *baseline_compare(const char *file, struct histogram *histogram)
 		error = not_such_a_file(file, "its schema_version is not 1");
 	if (!error)
 		error = compare(file, json_object_get(root, "classes"), histogram);
+	histogram->has_paths_before = json_is_true(json_object_get(root, "has_paths"));
 	json_decref(root);
 	return error;
 }

@@ -8,9 +8,9 @@
 #include "heap/histogram.h"
 
 /*
- * Reads the file, and sets `before` of each row of the histogram. Adds a row for each class that only the earlier
- * histogram has. Sorts the rows by their growth in bytes, the largest first. Fails if the file cannot be read, if it
- * was not written by `rbdump heap --json`, or if there is not enough memory.
+ * Reads the file, and sets `before` of each row of the histogram, and of its paths if the file has paths. Adds a row for
+ * each class that only the earlier histogram has. Sorts the rows by their growth in bytes, the largest first. Fails if the
+ * file cannot be read, if it was not written by `rbdump heap --json`, or if there is not enough memory.
  */
 struct error *baseline_compare(const char *file, struct histogram *histogram);
 

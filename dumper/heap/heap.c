@@ -10,14 +10,17 @@
 #include "base/tell.h"
 #include "guard/stop_guard.h"
 #include "heap/baseline.h"
+#include "heap/count_flames.h"
+#include "heap/flames_output.h"
 #include "heap/heap_dump.h"
 #include "heap/heap_open.h"
 #include "heap/histogram.h"
+#include "heap/numbers.h"
 #include "heap/pause.h"
 #include "heap/progress.h"
+#include "heap/row_paths.h"
 #include "heap/why.h"
 #include "ruby/collections.h"
-#include "session/snapshot.h"
 
 /*
  * How often the heap of a running process is read until no collection has begun meanwhile, and for how long. If so many
@@ -121,9 +124,8 @@ static struct error *look_unpaused(struct look_at_heap *look)
 }
 
 /* Reads the heap of a target that does not run. */
-static void look_at_still(void *context)
+static void look_at_still(struct look_at_heap *look)
 {
-	struct look_at_heap *look = context;
 	struct collections state;
 
 	if (!read_state(look, &state))
@@ -133,40 +135,33 @@ static void look_at_still(void *context)
 	doubt(look, HEAP_BLIND, look->count.blind);
 }
 
-static void look_at_stopped(void *context)
+static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_ns)
 {
 	struct look_at_heap *look = context;
 
-	look->count.deadline_ns = monotonic_ns() + (uint64_t)(look->options->max_pause_ms * 1e6);
-	look_at_still(look);
+	look->count.deadline_ns = deadline_ns != 0 ? deadline_ns : monotonic_ns() + READING_NS;
+	if (runs)
+		heap_count_once(&look->count);
+	else
+		look_at_still(look);
+	return look->count.no_memory ? error_no_memory() : NULL;
+}
+
+static bool is_late(const void *context)
+{
+	const struct look_at_heap *look = context;
+
+	return look->count.late;
 }
 
 static struct error *look_stopped(struct look_at_heap *look)
 {
+	const struct pause_work work = {read_for_pause, is_late, look};
 	struct target *target = look->session->target;
-	const uint64_t began = monotonic_ns();
-	struct pauses pauses = {0};
-	struct error *error;
-	double ms;
+	struct error *error = pause_read(look->options, look->session, &work, &look->result->pause_ms);
 
-	/* How long it will take: the same while the process runs. */
-	look->count.deadline_ns = began + READING_NS;
-	heap_count_once(&look->count);
-	ms = (double)(monotonic_ns() - began) / 1e6;
-	if (look->count.no_memory)
-		return error_no_memory();
-	if (progress_was_interrupted())
-		return pause_interrupted(look->session);
-	if (ms > look->options->max_pause_ms)
-		return pause_too_long(look->options, look->session, "would be stopped for about", ms);
-	error = snapshot_held(target, look_at_stopped, look, &pauses);
 	if (error)
 		return error;
-	if (progress_was_interrupted())
-		return pause_interrupted(look->session);
-	if (look->count.late)
-		return pause_too_long(look->options, look->session, "was stopped for", pauses.us / 1e3);
-	look->result->pause_ms = pauses.us / 1e3;
 	for (size_t i = 0; i < target->nr_threads; i++)
 		doubt(look, HEAP_THREADS_RUNNING, !target->threads[i].stopped);
 	return NULL;
@@ -219,16 +214,61 @@ static void describe(const struct heap_options *options, const struct session *s
 	};
 }
 
+/* Writes a flame graph of the counts. */
+static struct error *write_flames(struct look_at_heap *look)
+{
+	const struct histogram *histogram = look->result;
+	const char *doubts[HEAP_DOUBTS + 1];
+	struct flames_look about = {.session = look->session, .by = "heap", .places = true, .doubts = doubts};
+	char objects[NUMBER], dead[NUMBER], counts[3 * NUMBER];
+	struct flames flames = {0};
+	struct error *error;
+
+	for (unsigned int i = 0; i < HEAP_DOUBTS; i++)
+		if (histogram->doubts >> i & 1)
+			doubts[about.nr_doubts++] = histogram_doubt_text((enum heap_doubt)i);
+	if (histogram->incomplete && !(histogram->doubts >> HEAP_INTERRUPTED & 1))
+		doubts[about.nr_doubts++] = "Part of the heap could not be read.";
+	number_text(histogram->totals.objects, objects);
+	number_text(histogram->totals.dead, dead);
+	snprintf(counts, sizeof(counts), "%s objects, %s dead objects that were not swept yet", objects, dead);
+	about.how = histogram_mode_text(histogram->mode);
+	about.counts = counts;
+	error = count_flames(&look->ruby, &look->count, &flames) ? flames_output(look->options, &flames, &about)
+								 : error_no_memory();
+	flames_clear(&flames);
+	return error;
+}
+
+static bool is_flames(const struct heap_options *options)
+{
+	return options->format == HEAP_FLAMEGRAPH || options->format == HEAP_COLLAPSED;
+}
+
 static struct error *print(const struct heap_options *options, const struct histogram *histogram)
 {
 	bool written = true;
 
-	if (options->json)
+	if (options->format == HEAP_JSON)
 		written = histogram_json(histogram, stdout);
 	else
 		histogram_text(histogram, options->rows, stdout);
 	return written ? finish_output()
 		       : error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
+}
+
+/* What needs the references between objects. */
+static struct error *print_references(const struct heap_options *options, struct session *session,
+				      enum exit_status *status)
+{
+	switch (options->wanted) {
+	case HEAP_OBJSPACE:
+		return heap_dump(options, session, status);
+	case HEAP_WHY:
+		return heap_why(options, session, status);
+	default:
+		return heap_dominators(options, session, status);
+	}
 }
 
 static struct error *look_and_print(const struct heap_options *options, enum exit_status *status)
@@ -239,10 +279,8 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 
 	if (error)
 		return error;
-	if (options->objspace || options->why || options->dominators) {
-		error = options->objspace ? heap_dump(options, look.session, status)
-			: options->why	  ? heap_why(options, look.session, status)
-					  : heap_dominators(options, look.session, status);
+	if (options->wanted != HEAP_COUNTS) {
+		error = print_references(options, look.session, status);
 		session_close(look.session);
 		return error;
 	}
@@ -250,8 +288,10 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 	error = look_at(&look);
 	if (!error && options->diff)
 		error = baseline_compare(options->diff, &histogram);
+	if (!error && options->paths)
+		error = row_paths_add(options, look.session, &histogram);
 	if (!error)
-		error = print(options, &histogram);
+		error = is_flames(options) ? write_flames(&look) : print(options, &histogram);
 	*status = histogram.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	histogram_clear(&histogram);
 	heap_count_clear(&look.count);

@@ -5,11 +5,25 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "heap/heap_open.h"
+#include "heap/heap_output.h"
+#include "heap/heap_reading.h"
 #include "heap/objspace_dump.h"
-#include "heap/packed_file.h"
+#include "heap/pause.h"
 #include "heap/progress.h"
+
+/* Bytes that are copied at a time. */
+#define COPY_BYTES (1u << 18)
+
+/* What is written. */
+struct dumping {
+	struct heap_reading reading;
+	struct objspace_dump result;
+	FILE *held; /* what was written while the process was stopped; NULL: nothing */
+};
 
 /* Standard output has the objects. */
 static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
@@ -23,11 +37,10 @@ static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
 	va_end(arguments);
 }
 
-static void tell_doubts(const struct session *session, const struct heap_walk *walk, const struct objspace_dump *result,
-			bool runs)
+static void tell_doubts(const struct session *session, const struct heap_walk *walk, const struct objspace_dump *result)
 {
 	heap_open_print_nearest(session, "rbdump: ", stderr);
-	if (runs)
+	if (walk->runs)
 		note("The process ran while its heap was read, so the objects are of different moments.");
 	if (walk->blind)
 		note("Some of the objects can be dead: the garbage collector was running, or this Ruby does not tell "
@@ -48,59 +61,131 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 		note("Part of the heap could not be read.");
 }
 
-/* Writes to a file, or to standard output. */
-static struct error *write_to(const char *path, struct heap_walk *walk, struct heap_roots *roots,
-			      struct objspace_dump *result)
+/* Writes all objects. Returns false if there is not enough memory. */
+static bool write_objects(void *context, FILE *stream)
 {
-	FILE *stream = stdout;
-	struct error *error = path ? packed_file_open(path, &stream) : NULL;
-	bool written;
+	struct dumping *dumping = context;
 
+	objspace_dump_write(&dumping->reading.walk, &dumping->reading.roots, stream, &dumping->result);
+	return !dumping->reading.walk.no_memory;
+}
+
+static ssize_t discard(void *cookie, const char *bytes, size_t length)
+{
+	(void)cookie;
+	(void)bytes;
+	return (ssize_t)length;
+}
+
+/*
+ * Opens what is written to for a pause: nothing, to find out how long it takes; else memory, because a file or a pipe could
+ * keep the process waiting.
+ */
+static struct error *open_for_pause(bool runs, FILE **ret)
+{
+	const cookie_io_functions_t nothing = {.write = discard};
+	const int fd = runs ? -1 : memfd_create("rbdump", MFD_CLOEXEC);
+
+	if (runs)
+		*ret = fopencookie(NULL, "w", nothing);
+	else if (fd >= 0)
+		*ret = fdopen(fd, "w+");
+	if (*ret) {
+		setvbuf(*ret, NULL, _IOFBF, COPY_BYTES);
+		return NULL;
+	}
+	if (fd >= 0)
+		close(fd);
+	return error_no_memory();
+}
+
+static void close_held(struct dumping *dumping)
+{
+	if (dumping->held)
+		fclose(dumping->held);
+	dumping->held = NULL;
+}
+
+static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_ns)
+{
+	struct dumping *dumping = context;
+	struct error *error;
+
+	close_held(dumping);
+	error = open_for_pause(runs, &dumping->held);
 	if (error)
 		return error;
-	errno = 0;
+	if (!heap_reading_prepare(&dumping->reading, runs, deadline_ns) || !heap_reading_roots(&dumping->reading) ||
+	    !write_objects(dumping, dumping->held))
+		return error_no_memory();
+	if (fflush(dumping->held) != 0 || ferror(dumping->held))
+		return error_create(EXIT_FAILED,
+				    "the objects do not fit into memory: %s; do not give --stop, or read a core",
+				    strerror(errno));
+	return NULL;
+}
+
+static bool is_late(const void *context)
+{
+	const struct dumping *dumping = context;
+
+	return dumping->reading.walk.late;
+}
+
+/* Copies what was written while the process was stopped. */
+static bool write_held(void *context, FILE *stream)
+{
+	const struct dumping *dumping = context;
+	char bytes[1 << 14];
+	size_t length;
+
+	rewind(dumping->held);
+	while ((length = fread(bytes, 1, sizeof(bytes), dumping->held)) > 0 &&
+	       fwrite(bytes, 1, length, stream) == length)
+		;
+	return true;
+}
+
+static struct error *dump_stopped(const struct heap_options *options, struct session *session, struct dumping *dumping)
+{
+	const struct pause_work work = {read_for_pause, is_late, dumping};
+	struct error *error;
+	double ms;
+
 	progress_begin();
-	objspace_dump_write(walk, roots, stream, result);
+	error = pause_read(options, session, &work, &ms);
 	progress_end();
-	written = fflush(stream) == 0 && !ferror(stream);
-	if (path && fclose(stream) != 0)
-		written = false;
-	if (written)
-		return NULL;
-	return error_create(EXIT_FAILED, "%s cannot be written: %s", path ? path : "standard output",
-			    errno != 0 ? strerror(errno) : "the compression failed");
+	return error ? error : heap_output(options->output, write_held, dumping);
+}
+
+static struct error *dump_running(const struct heap_options *options, struct session *session, struct dumping *dumping)
+{
+	struct error *error;
+
+	if (!heap_reading_prepare(&dumping->reading, !options->target.core, 0) ||
+	    !heap_reading_roots(&dumping->reading))
+		return error_no_memory();
+	progress_begin();
+	error = heap_output(options->output, write_objects, dumping);
+	progress_end();
+	return error ? error : heap_open_check_alive(session, &options->target);
 }
 
 struct error *heap_dump(const struct heap_options *options, struct session *session, enum exit_status *status)
 {
-	const bool runs = !options->target.core;
-	struct objspace_dump result = {0};
-	struct data_files files = {0};
-	struct heap_roots roots = {0};
-	struct ruby ruby = session->ruby;
-	struct heap_walk walk = {0};
+	struct dumping dumping = {0};
 	struct error *error = NULL;
 
-	ruby.memory = session_memory(session);
-	if (ruby.memory && heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk) &&
-	    data_files_read(session->target, &files) &&
-	    heap_roots_read(&walk.lasting, session->module, &files, target_read_pages, session->target,
-			    walk.deadline_ns, &roots)) {
-		walk.refs.steps = heap_most_steps(session->target);
-		error = write_to(options->output, &walk, &roots, &result);
-	} else {
+	if (!heap_reading_begin(session, &dumping.reading))
 		error = error_no_memory();
-	}
-	if (!error && walk.no_memory)
-		error = error_no_memory();
+	else if (options->stop)
+		error = dump_stopped(options, session, &dumping);
+	else
+		error = dump_running(options, session, &dumping);
 	if (!error)
-		error = heap_open_check_alive(session, &options->target);
-	if (!error)
-		tell_doubts(session, &walk, &result, runs);
-	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
-	heap_roots_clear(&roots);
-	data_files_clear(&files);
-	heap_walk_clear(&walk);
-	memory_destroy(ruby.memory);
+		tell_doubts(session, &dumping.reading.walk, &dumping.result);
+	*status = dumping.reading.walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	close_held(&dumping);
+	heap_reading_clear(&dumping.reading);
 	return error;
 }

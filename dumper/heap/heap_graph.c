@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "ruby/object_text.h"
@@ -215,6 +216,25 @@ void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk 
 	}
 	kinds_add_name(&walk->lasting, &census_group(graph->census, group)->kind, group, text);
 	text_format(text, " 0x%" PRIx64 " (gone by now)", address);
+}
+
+bool heap_graph_is_module(const struct heap_graph *graph, const struct layout *layout, uint32_t node)
+{
+	const uint8_t type = census_group(graph->census, graph->groups[node])->kind.type;
+
+	return slot_is(layout, type, E_RUBY_T_CLASS) || slot_is(layout, type, E_RUBY_T_MODULE);
+}
+
+void heap_graph_add_plain(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node,
+			  struct text *text)
+{
+	const size_t before = text->length;
+	const char *address;
+
+	heap_graph_add_text(graph, walk, node, text);
+	address = text->data && text->length > before ? strstr(text->data + before, " 0x") : NULL;
+	if (address)
+		text->data[text->length = (size_t)(address - text->data)] = '\0';
 }
 
 void heap_graph_read_refs(struct heap_walk *walk, uint32_t node, object_ref_visit *visit, void *context)

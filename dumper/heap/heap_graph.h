@@ -55,6 +55,13 @@ bool heap_graph_is_held(const struct heap_graph *graph, const struct heap_walk *
 void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node,
 			 struct text *text);
 
+/* Whether a node is a class or a module. */
+bool heap_graph_is_module(const struct heap_graph *graph, const struct layout *layout, uint32_t node);
+
+/* As heap_graph_add_text(), but without the address, so that the same class has the same text in all looks. */
+void heap_graph_add_plain(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node,
+			  struct text *text);
+
 /*
  * Reads the references of an object once more. The target may have changed it meanwhile.
  *   visit, context  as for object_refs_each()

@@ -24,6 +24,34 @@ const char *histogram_doubt_name(enum heap_doubt doubt)
 	return names[doubt];
 }
 
+const char *histogram_doubt_text(enum heap_doubt doubt)
+{
+	static const char *const texts[HEAP_DOUBTS] = {
+	    [HEAP_COLLECTED] = "A garbage collection began during each look, so the ranges are not certain.",
+	    [HEAP_UNTOLD] = "It is not known when a garbage collection begins, so the ranges are not certain.",
+	    [HEAP_BLIND] = ("Some of the objects can be dead: the garbage collector was running, or this Ruby does not "
+			    "tell which are."),
+	    [HEAP_MARKING] = "Some of the objects can be dead: a garbage collection is still looking for them.",
+	    [HEAP_TOO_MANY] = "There are too many classes: the classes of some objects are not shown.",
+	    [HEAP_PARTIAL] = "The heap is too large for all of it to be compared, so the ranges are not certain.",
+	    [HEAP_INTERRUPTED] = "^C ended the reading, so only part of the heap was read.",
+	    [HEAP_THREADS_RUNNING] = "A thread could not be stopped, so the numbers can contradict each other.",
+	};
+
+	return texts[doubt];
+}
+
+const char *histogram_mode_text(enum heap_mode mode)
+{
+	static const char *const texts[] = {
+	    [HEAP_UNPAUSED] = "read while it ran",
+	    [HEAP_STOPPED] = "stopped",
+	    [HEAP_CORE] = "core",
+	};
+
+	return texts[mode];
+}
+
 static const char *type_name(const struct ruby *ruby, const struct census_group *group)
 {
 	const char *name = object_type_name(ruby->layout, group->kind.type);
@@ -150,10 +178,24 @@ bool histogram_add(struct histogram *histogram, const struct heap_row *row)
 	return true;
 }
 
+bool histogram_add_path(struct heap_row *row, const struct heap_path *path)
+{
+	if (!array_make_room(row->paths, row->paths_capacity, row->nr_paths + 1)) {
+		free(path->text);
+		return false;
+	}
+	row->paths[row->nr_paths++] = *path;
+	return true;
+}
+
 void histogram_clear(struct histogram *histogram)
 {
-	for (size_t i = 0; i < histogram->nr_rows; i++)
+	for (size_t i = 0; i < histogram->nr_rows; i++) {
+		for (size_t j = 0; j < histogram->rows[i].nr_paths; j++)
+			free(histogram->rows[i].paths[j].text);
+		free(histogram->rows[i].paths);
 		free(histogram->rows[i].name);
+	}
 	free(histogram->rows);
 	histogram->rows = NULL;
 	histogram->nr_rows = 0;

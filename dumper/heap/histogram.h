@@ -10,6 +10,9 @@
 
 #include "heap/heap_count.h"
 
+/* The most sentences about paths: see graph_look_doubts(). */
+#define HEAP_PATH_DOUBTS 4
+
 /* How a heap was read. */
 enum heap_mode {
 	HEAP_UNPAUSED, /* the process ran meanwhile */
@@ -33,6 +36,17 @@ enum heap_doubt {
 /* One word for each doubt, as in JSON; NULL if there is no such doubt. */
 const char *histogram_doubt_name(enum heap_doubt doubt);
 
+/* A sentence for a doubt, for people; and how a heap was read: "read while it ran", "stopped" or "core". */
+const char *histogram_doubt_text(enum heap_doubt doubt);
+const char *histogram_mode_text(enum heap_mode mode);
+
+/* A way in which objects of a class are kept alive. */
+struct heap_path {
+	char *text; /* its steps (class_paths.h) */
+	uint64_t objects;
+	uint64_t before; /* how many objects the earlier histogram has with these steps */
+};
+
 struct heap_row {
 	char *name;	  /* of the class, or of the kind of internal objects */
 	const char *type; /* "T_STRING"; "?" if this Ruby has no such type */
@@ -42,6 +56,10 @@ struct heap_row {
 	struct {
 		uint64_t objects, slot_bytes, owned_bytes;
 	} before; /* in the earlier histogram that this one is compared with */
+	/* The paths, those with most objects first; with `has_paths_before`, those that grew most. Can be missing. */
+	struct heap_path *paths;
+	size_t nr_paths, paths_capacity;
+	bool has_paths_before; /* `before` of each path is known */
 };
 
 struct histogram {
@@ -63,6 +81,12 @@ struct histogram {
 	struct heap_row *rows; /* the row with the most bytes is the first; with `has_before`, the one that grew most */
 	size_t nr_rows, rows_capacity;
 	bool has_before; /* `before` of each row is set */
+	bool has_paths;	 /* paths were looked for */
+	/* The earlier histogram has paths of each class that has objects. */
+	bool has_paths_before;
+	/* Sentences that say why paths can be wrong or missing. */
+	const char *path_doubts[HEAP_PATH_DOUBTS];
+	size_t nr_path_doubts;
 };
 
 /*
@@ -78,6 +102,9 @@ void histogram_clear(struct histogram *histogram);
 
 /* Adds a row. The histogram owns its name from now on. Returns false, and frees the name, if there is not enough memory. */
 bool histogram_add(struct histogram *histogram, const struct heap_row *row);
+
+/* Adds a path to a row, which owns its text from now on. Returns false, and frees the text, if there is not enough memory. */
+bool histogram_add_path(struct heap_row *row, const struct heap_path *path);
 
 /* Compares two rows by name, and then by type. Returns a number as strcmp(3) does. */
 int histogram_compare_names(const struct heap_row *a, const struct heap_row *b);

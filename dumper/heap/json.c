@@ -8,6 +8,21 @@ static json_t *integer(uint64_t value)
 	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
+static json_t *path_objects(const struct heap_row *row)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < row->nr_paths; i++) {
+		const struct heap_path *path = &row->paths[i];
+		json_t *object = json_pack("{s:s, s:o}", "path", path->text, "objects", integer(path->objects));
+
+		if (object && row->has_paths_before)
+			json_object_set_new(object, "before", integer(path->before));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static json_t *row_object(const struct histogram *histogram, const struct heap_row *row)
 {
 	json_t *object =
@@ -21,6 +36,8 @@ static json_t *row_object(const struct histogram *histogram, const struct heap_r
 				    json_pack("{s:o, s:o, s:o}", "objects", integer(row->before.objects), "slot_bytes",
 					      integer(row->before.slot_bytes), "owned_bytes",
 					      integer(row->before.owned_bytes)));
+	if (object && histogram->has_paths)
+		json_object_set_new(object, "paths", path_objects(row));
 	if (object && histogram->mode == HEAP_UNPAUSED) {
 		json_object_set_new(object, "low", integer(row->low));
 		json_object_set_new(object, "high", integer(row->high));
@@ -50,6 +67,15 @@ static json_t *doubts(const struct histogram *histogram)
 	return array;
 }
 
+static json_t *path_doubts(const struct histogram *histogram)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < histogram->nr_path_doubts; i++)
+		json_array_append_new(array, json_string(histogram->path_doubts[i]));
+	return array;
+}
+
 static json_t *tenths(const struct heap_totals *totals)
 {
 	json_t *array = json_array();
@@ -74,7 +100,7 @@ bool histogram_json(const struct histogram *histogram, FILE *stream)
 		json_array_append_new(classes, row_object(histogram, &histogram->rows[i]));
 	root = json_pack(
 	    "{s:i, s:i, s:s?, s:s?, s:s?, s:s?, s:s, s:f, s:o, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-	    "s:o, s:o, s:o}",
+	    "s:o, s:o, s:b, s:o, s:o}",
 	    "schema_version", 1, "pid", (int)histogram->pid, "core", histogram->core, "ruby_version",
 	    histogram->version, "ruby_description", histogram->description, "layout_releases",
 	    histogram->layout_releases, "mode", modes[histogram->mode], "seconds", histogram->seconds, "pause_ms",
@@ -83,7 +109,8 @@ bool histogram_json(const struct histogram *histogram, FILE *stream)
 	    integer(totals->pages), "pages_unread", integer(totals->unread), "pages_empty",
 	    integer(totals->empty_pages), "pages_by_tenths_in_use", tenths(totals), "slots", integer(totals->slots),
 	    "free", integer(totals->free), "objects", integer(totals->objects), "dead", integer(totals->dead), "pools",
-	    pool_objects(totals), "classes", classes);
+	    pool_objects(totals), "has_paths", (int)histogram->has_paths, "path_doubts", path_doubts(histogram),
+	    "classes", classes);
 	written = root && render_json_write(root, JSON_INDENT(1), stream) && fputc('\n', stream) != EOF;
 	json_decref(root);
 	return written;

@@ -9,9 +9,11 @@
 /*
  * Prints the object at an address to standard output.
  *   rows  how many references from the object, to the object, and from roots are printed at most; 0: all
+ *   json  print JSON instead of text
  * On success, *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read. Fails, among other
  * reasons, if there is no object at that address.
  */
-struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, enum exit_status *status);
+struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, bool json,
+			  enum exit_status *status);
 
 #endif

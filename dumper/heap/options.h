@@ -31,18 +31,39 @@ struct heap_target {
 	unsigned int time_limit_s; /* time limit for finding the layout; 0: the default */
 };
 
+/* What is wanted of the heap. */
+enum heap_wanted {
+	HEAP_COUNTS,	 /* how many objects there are, and how much memory they take, by class and type */
+	HEAP_OBJSPACE,	 /* all objects, as ObjectSpace.dump_all writes them */
+	HEAP_WHY,	 /* what keeps one object, or the objects of one class, alive */
+	HEAP_DOMINATORS, /* how much memory each object keeps alive */
+};
+
+/* How it is written. HEAP_OBJSPACE has a format of its own. */
+enum heap_format {
+	HEAP_TEXT,
+	HEAP_JSON,
+	HEAP_FLAMEGRAPH, /* a page for a browser; not for HEAP_WHY */
+	HEAP_COLLAPSED,	 /* a line for each stack of frames of a flame graph; not for HEAP_WHY */
+};
+
 struct heap_options {
 	struct heap_target target;
-	bool json;
-	bool objspace;	      /* write all objects, as ObjectSpace.dump_all does */
-	const char *why;      /* print what keeps this object, or the objects of this class, alive; NULL: do not */
-	uint64_t why_address; /* the address of the object; 0: `why` is a class */
-	bool dominators;      /* print how much memory each object keeps alive */
-	const char *output;   /* the file for `objspace`; NULL: standard output */
+	enum heap_wanted wanted;
+	enum heap_format format;
+	const char *why;      /* for HEAP_WHY: the object or the class, as the user gave it; else NULL */
+	uint64_t why_address; /* for HEAP_WHY: the address of the object; 0: `why` is a class */
+	const char *output;   /* the file, if the format is neither HEAP_TEXT nor HEAP_JSON; NULL: standard output */
 	bool stop;	      /* stop the process while its heap is read */
 	double max_pause_ms;  /* how long the process may be stopped at most */
-	size_t rows;	      /* how many rows the text has at most; 0: all */
-	const char *diff;     /* compare with this file, which was written with `json`; NULL: with none */
+	/*
+	 * How many rows the text has at most; 0: all. For HEAP_WHY and HEAP_DOMINATORS, this is about the rows below one row,
+	 * and `depth` is the most levels.
+	 */
+	size_t rows;
+	unsigned int depth;
+	bool paths;	  /* for HEAP_COUNTS: find out, too, how the objects of each class are kept alive */
+	const char *diff; /* compare with this file, which was written with `json`; NULL: with none */
 };
 
 #endif

@@ -2,8 +2,19 @@
 
 #include <stdio.h>
 
-struct error *pause_too_long(const struct heap_options *options, const struct session *session, const char *how,
-			     double ms)
+#include "base/clock.h"
+#include "heap/progress.h"
+#include "session/snapshot.h"
+
+/* The second reading. */
+struct held {
+	const struct pause_work *work;
+	double max_ms;
+	struct error *error;
+};
+
+static struct error *too_long(const struct heap_options *options, const struct session *session, const char *how,
+			      double ms)
 {
 	const double enough = 2 * (ms > options->max_pause_ms ? ms : options->max_pause_ms);
 	char advice[64] = "";
@@ -14,7 +25,40 @@ struct error *pause_too_long(const struct heap_options *options, const struct se
 			    session->target->pid, how, ms, options->max_pause_ms, advice);
 }
 
-struct error *pause_interrupted(const struct session *session)
+static struct error *interrupted(const struct session *session)
 {
 	return error_create(EXIT_FAILED, "^C ended the reading of process %d", session->target->pid);
+}
+
+static void read_held(void *context)
+{
+	struct held *held = context;
+
+	held->error = held->work->read(held->work->context, false, monotonic_ns() + (uint64_t)(held->max_ms * 1e6));
+}
+
+struct error *pause_read(const struct heap_options *options, struct session *session, const struct pause_work *work,
+			 double *ms)
+{
+	struct held held = {.work = work, .max_ms = options->max_pause_ms};
+	const uint64_t began = monotonic_ns();
+	struct pauses pauses = {0};
+	struct error *error = work->read(work->context, true, 0);
+	const double expected_ms = (double)(monotonic_ns() - began) / 1e6;
+
+	if (error)
+		return error;
+	if (progress_was_interrupted())
+		return interrupted(session);
+	if (expected_ms > options->max_pause_ms)
+		return too_long(options, session, "would be stopped for about", expected_ms);
+	error = snapshot_held(session->target, read_held, &held, &pauses);
+	if (!error)
+		error = held.error;
+	if (error)
+		return error;
+	if (progress_was_interrupted())
+		return interrupted(session);
+	*ms = pauses.us / 1e3;
+	return work->is_late(work->context) ? too_long(options, session, "was stopped for", *ms) : NULL;
 }

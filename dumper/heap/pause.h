@@ -1,5 +1,5 @@
 /*
- * Errors of a reading for which a process is stopped (--stop).
+ * Reads a heap while its process is stopped, and limits the time for that.
  */
 #ifndef RBDUMP_PAUSE_H
 #define RBDUMP_PAUSE_H
@@ -7,17 +7,27 @@
 #include "heap/options.h"
 #include "session/session.h"
 
-/*
- * Returns the error that says that the process would be stopped, or was stopped, for too long.
- *   how  "would be stopped for about" or "was stopped for"
- */
-struct error *pause_too_long(const struct heap_options *options, const struct session *session, const char *how,
-			     double ms);
+/* A reading. */
+struct pause_work {
+	/*
+	 * Reads the heap.
+	 *   runs         the process runs meanwhile
+	 *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: no limit but that of the reading itself
+	 */
+	struct error *(*read)(void *context, bool runs, uint64_t deadline_ns);
+	/* Whether the time was over before the last reading had read all. */
+	bool (*is_late)(const void *context);
+	void *context;
+};
 
 /*
- * Returns the error that says that the user has ended the reading (progress.h) before the heap of the stopped process
- * was read.
+ * Reads a heap twice: first while the process runs, to find out how long it takes, and then while the process is stopped,
+ * for at most options->max_pause_ms. Only the second reading counts.
+ *   ms  receives for how long the process was stopped
+ * Fails if a reading fails, if the process would be stopped, or was stopped, for too long, if it cannot be stopped, or if
+ * the user has ended the reading (progress.h).
  */
-struct error *pause_interrupted(const struct session *session);
+struct error *pause_read(const struct heap_options *options, struct session *session, const struct pause_work *work,
+			 double *ms);
 
 #endif

@@ -16,6 +16,10 @@ static void range(uint64_t low, uint64_t high, char ret[NUMBER])
 		snprintf(ret, NUMBER, "%.30s..%.30s", first, last);
 }
 
+/* How many paths of a class are printed, and which part of its objects each of them has at least. */
+#define PATHS_SHOWN 3
+#define PATHS_PART  10
+
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
@@ -23,27 +27,10 @@ static double percent(uint64_t part, uint64_t whole)
 
 static void head(const struct histogram *histogram, FILE *stream)
 {
-	static const char *const doubts[HEAP_DOUBTS] = {
-	    [HEAP_COLLECTED] = "A garbage collection began during each look, so the ranges are not certain.",
-	    [HEAP_UNTOLD] = "It is not known when a garbage collection begins, so the ranges are not certain.",
-	    [HEAP_BLIND] = ("Some of the objects can be dead: the garbage collector was running, or this Ruby does not "
-			    "tell which are."),
-	    [HEAP_MARKING] = "Some of the objects can be dead: a garbage collection is still looking for them.",
-	    [HEAP_TOO_MANY] = "There are too many classes: the classes of some objects are not shown.",
-	    [HEAP_PARTIAL] = "The heap is too large for all of it to be compared, so the ranges are not certain.",
-	    [HEAP_INTERRUPTED] = "^C ended the reading, so only part of the heap was read.",
-	    [HEAP_THREADS_RUNNING] = "A thread could not be stopped, so the numbers can contradict each other.",
-	};
-	static const char *const how[] = {
-	    [HEAP_UNPAUSED] = "read while it ran",
-	    [HEAP_STOPPED] = "stopped",
-	    [HEAP_CORE] = "core",
-	};
-
 	fprintf(stream, "%s %d, ", histogram->core ? "the core of process" : "process", histogram->pid);
 	text_print(histogram->description && histogram->description[0] ? histogram->description : histogram->version,
 		   stream);
-	fprintf(stream, "\nheap: %s", how[histogram->mode]);
+	fprintf(stream, "\nheap: %s", histogram_mode_text(histogram->mode));
 	if (histogram->mode == HEAP_STOPPED)
 		fprintf(stream, " for %.1f ms", histogram->pause_ms);
 	fprintf(stream, ", in %.2f s\n", histogram->seconds);
@@ -54,7 +41,13 @@ static void head(const struct histogram *histogram, FILE *stream)
 	}
 	for (unsigned int i = 0; i < HEAP_DOUBTS; i++)
 		if (histogram->doubts >> i & 1)
-			fprintf(stream, "%s\n", doubts[i]);
+			fprintf(stream, "%s\n", histogram_doubt_text((enum heap_doubt)i));
+	for (size_t i = 0; i < histogram->nr_path_doubts; i++)
+		fprintf(stream, "%s\n", histogram->path_doubts[i]);
+	if (histogram->has_before && histogram->has_paths && !histogram->has_paths_before)
+		fputs("The earlier file has no paths, so it is not known which of them have grown; write it with "
+		      "--paths.\n",
+		      stream);
 	if (histogram->incomplete && !(histogram->doubts >> HEAP_INTERRUPTED & 1))
 		fputs("Part of the heap could not be read.\n", stream);
 }
@@ -111,6 +104,34 @@ static void compared_row(const char *name, const struct heap_row *row, FILE *str
 	fprintf(stream, " (%s)\n", row->type);
 }
 
+/*
+ * Prints the paths of a row: those with a good part of its objects; of a comparison, those with a good part of what it has
+ * grown by.
+ */
+static void write_paths(const struct histogram *histogram, const struct heap_row *row, FILE *stream)
+{
+	const bool grown = histogram->has_before && row->has_paths_before;
+	const int64_t whole = (int64_t)row->objects - (grown ? (int64_t)row->before.objects : 0);
+
+	for (size_t i = 0; i < row->nr_paths && i < PATHS_SHOWN; i++) {
+		const struct heap_path *path = &row->paths[i];
+		const int64_t part = (int64_t)path->objects - (grown ? (int64_t)path->before : 0);
+		char objects[NUMBER], more[NUMBER] = "";
+
+		if (part <= 0 || part < whole / PATHS_PART)
+			break;
+		number_text(path->objects, objects);
+		if (grown)
+			growth(path->objects, path->before, number_text, more);
+		if (histogram->has_before)
+			fprintf(stream, "%14s %14s %11s %11s    ", objects, more, "", "");
+		else
+			fprintf(stream, "%21s %11s  %11s %6s    ", objects, "", "", "");
+		text_print(path->text, stream);
+		fputc('\n', stream);
+	}
+}
+
 static void one_row(const char *name, const struct heap_row *row, FILE *stream)
 {
 	char objects[NUMBER], slots[NUMBER], owned[NUMBER];
@@ -137,8 +158,10 @@ void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream
 		fprintf(stream, "\n%14s %14s %11s %11s  %s\n", "objects", "more", "bytes", "more", "class (type)");
 	else
 		fprintf(stream, "\n%21s %11s  %11s %6s  %s\n", "objects", "in slots", "owned", "old %", "class (type)");
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < shown; i++) {
 		write_row(histogram->rows[i].name, &histogram->rows[i], stream);
+		write_paths(histogram, &histogram->rows[i], stream);
+	}
 	for (size_t i = shown; i < histogram->nr_rows; i++) {
 		rest.low += histogram->rows[i].low;
 		rest.high += histogram->rows[i].high;

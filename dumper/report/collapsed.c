@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "render/collapsed_frame.h"
 #include "report/call_tree.h"
 #include "report/format.h"
 #include "report/thread_spans.h"
@@ -19,43 +20,16 @@ struct stack_lines {
 	size_t count, capacity;
 };
 
-/*
- * The length of a character that is not allowed, because it would end a frame or the line, or control a terminal.
- * Else 0.
- */
-static size_t is_special(const char *at, size_t length)
-{
-	uint32_t point;
-
-	return *at == ';' ? 1 : text_control(at, length, &point);
-}
-
 /* The name of a node; empty, not NULL, if it has none. */
 static struct text frame_of(const struct call_tree *tree, const struct call_node *node)
 {
 	struct text name = {0}, frame = {0};
-	size_t done = 0, i = 0, special;
 
 	call_node_name(tree, node, &name);
 	text_format(&frame, "%s", "");
 	frame.failed |= name.failed;
-	while (i < name.length) {
-		special = is_special(name.data + i, name.length - i);
-		if (special == 0) {
-			i++;
-			continue;
-		}
-		text_add(&frame, name.data + done, i - done);
-		if (name.data[i] == ';')
-			text_add(&frame, ":", 1);
-		else
-			for (size_t k = 0; k < special; k++)
-				text_format(&frame, "\\x%02X", (unsigned int)(unsigned char)name.data[i + k]);
-		i += special;
-		done = i;
-	}
-	if (name.length > done)
-		text_add(&frame, name.data + done, name.length - done);
+	if (name.length > 0)
+		collapsed_add_frame(&frame, name.data, name.length);
 	text_clear(&name);
 	return frame;
 }

@@ -119,11 +119,16 @@ bool collections_same_old_objects(const struct collections *kept, const struct c
 	       !collections_moved_between(kept, now);
 }
 
+bool collections_have_ages(const struct layout *layout)
+{
+	return layout->enumerators[E_RUBY_FL_PROMOTED].present && layout->enumerators[E_RUBY_FL_PROMOTED].value != 0;
+}
+
 bool collections_is_old(const struct layout *layout, uint64_t flags)
 {
 	const uint64_t bits = (uint64_t)layout->enumerators[E_RUBY_FL_PROMOTED].value;
 
-	return layout->enumerators[E_RUBY_FL_PROMOTED].present && bits != 0 && (flags & bits) == bits;
+	return collections_have_ages(layout) && (flags & bits) == bits;
 }
 
 /* `kind` is what an object of this kind must be, to be an object at all. */

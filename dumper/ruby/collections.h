@@ -94,6 +94,9 @@ bool collections_unchanged(const struct collections *then, const struct collecti
  */
 bool collections_same_old_objects(const struct collections *kept, const struct collections *now);
 
+/* Whether this Ruby tells old objects from young ones. */
+bool collections_have_ages(const struct layout *layout);
+
 /* Whether the flags of an object (struct RBasic) say that the object is old. False if this Ruby has no old objects. */
 bool collections_is_old(const struct layout *layout, uint64_t flags);
 

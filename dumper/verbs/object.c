@@ -5,11 +5,12 @@
 #include "verbs/help.h"
 #include "verbs/verbs.h"
 
-enum { OPTION_ALL = OPTION_OWN };
+enum { OPTION_ALL = OPTION_OWN, OPTION_JSON };
 
 static const struct option long_options[] = {
     HEAP_TARGET_OPTIONS,
     {"top", required_argument, NULL, 'n'},
+    {"json", no_argument, NULL, OPTION_JSON},
     {"all", no_argument, NULL, OPTION_ALL},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -25,6 +26,7 @@ int object_command(int argc, char **argv)
 	struct heap_target target = {0};
 	enum exit_status status = EXIT_FAILED;
 	size_t rows = TOP;
+	bool json = false;
 	uint64_t address;
 	struct error *error;
 	double number;
@@ -44,6 +46,9 @@ int object_command(int argc, char **argv)
 				return command_line_wrong(&line, optarg, " is not a number of references");
 			rows = (size_t)number;
 			break;
+		case OPTION_JSON:
+			json = true;
+			break;
 		case OPTION_ALL:
 			rows = 0;
 			break;
@@ -61,6 +66,6 @@ int object_command(int argc, char **argv)
 		return wrong;
 	if (last < argc - 1)
 		return command_line_unexpected(&line, argv[last]);
-	error = object_main(&target, address, rows, &status);
+	error = object_main(&target, address, rows, json, &status);
 	return error ? tell_error(error) : (int)status;
 }

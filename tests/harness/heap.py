@@ -1,6 +1,7 @@
 """Ruby's heap: what a program says of its own objects, and what rbdump says of them."""
 
 import collections
+import contextlib
 import json
 import pathlib
 import struct
@@ -79,3 +80,21 @@ def heap(rbdump, *arguments, status=0):
     done = run(rbdump, "heap", "--json", *arguments)
     assert done.returncode == status, done.stderr
     return json.loads(done.stdout)
+
+
+@contextlib.contextmanager
+def leaking(ruby, extension, rbdump, folder, *arguments):
+    """The program that leaks, after it has; and what --json said before, with these arguments."""
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", HERE / "leaks.rb", extension], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as program:
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            before = folder / "before.json"
+            before.write_text(run(rbdump, "heap", "--json", *arguments, program.pid).stdout)
+            program.stdin.write(b"\n")
+            program.stdin.flush()
+            assert program.stdout.readline() == b"done\n"
+            yield program, before
+        finally:
+            program.kill()

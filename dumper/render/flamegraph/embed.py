@@ -88,8 +88,8 @@ def main():
         sys.exit(f"embed.py: {error}")
     output = pathlib.Path(sys.argv[1]) / "flamegraph_page.c"
     output.write_text(
-        "/* Made by dumper/report/flamegraph/embed.py: do not edit. */\n"
-        '#include "report/flamegraph_page.h"\n\n'
+        "/* Made by dumper/render/flamegraph/embed.py: do not edit. */\n"
+        '#include "render/flamegraph_page.h"\n\n'
         + c_string("flamegraph_page_head", head)
         + "\n"
         + c_string("flamegraph_page_tail", tail),

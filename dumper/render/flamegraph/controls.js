@@ -98,6 +98,11 @@ function showControls() {
     ...groups.map(({ node, depth }) => [node, "\u00a0\u00a0".repeat(depth) + shortened(model.name(node), 80)]),
   ]);
   byId("side-field").hidden = !model.differs;
+  if (model.ofMemory) {
+    byId("scope-field").firstChild.textContent = "Age ";
+    byId("table-button").textContent = "Classes";
+    byId("states").firstChild.textContent = "Places";
+  }
   fillSelect(byId("color"), colorChoices());
 }
 

@@ -1,6 +1,6 @@
 /*
- * The HTML page of the flame graph, without the data. The script dumper/report/flamegraph/embed.py makes the page from
- * the files in dumper/report/flamegraph/.
+ * The HTML page of the flame graph, without the data. The script dumper/render/flamegraph/embed.py makes the page from
+ * the files in dumper/render/flamegraph/.
  */
 #ifndef RBDUMP_FLAMEGRAPH_PAGE_H
 #define RBDUMP_FLAMEGRAPH_PAGE_H

@@ -22,7 +22,7 @@ function tableRow(row, columns) {
   const gone = row.total[0] === 0 ? "only before" : model.differs && row.total[1] === 0 ? "only after" : "";
   const name = element("button", "", shortened(f.shown, 200));
   name.type = "button";
-  name.title = "Search for this function";
+  name.title = "Search for this name";
   name.addEventListener("click", () => {
     byId("search").value = f.shown;
     byId("regex").checked = false;
@@ -60,7 +60,7 @@ function updateTable() {
     return head;
   });
   const table = byId("table-panel");
-  table.querySelector("thead").replaceChildren(element("tr", "", ...heads, element("th", "", "Function")));
+  table.querySelector("thead").replaceChildren(element("tr", "", ...heads, element("th", "", model.ofMemory ? "Class" : "Function")));
   table.querySelector("tbody").replaceChildren(...rows.slice(0, 200).map((row) => tableRow(row, columns)));
 }
 

@@ -28,6 +28,14 @@ function time(ns) {
   return `${value.toFixed(ns < 1e3 || value >= 100 ? 0 : value >= 10 ? 1 : 2)} ${unit}`;
 }
 
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+function bytes(count) {
+  const unit = count < 1024 ? 0 : Math.min(Math.floor(Math.log2(count) / 10), BYTE_UNITS.length - 1);
+  const value = count / 1024 ** unit;
+  return `${value.toFixed(unit === 0 || value >= 100 ? 0 : 1)} ${BYTE_UNITS[unit]}`;
+}
+
 function percent(share) {
   const value = share * 100;
   return `${value.toFixed(value === 0 || value >= 0.995 ? 1 : value >= 0.01 ? 2 : 4)} %`;
@@ -46,4 +54,6 @@ const VIEWS = {
   cpu: "CPU time",
   gvl: "time waiting for the GVL",
   gc: "time in garbage collection",
+  heap: "memory by age, type and class",
+  dominators: "memory that objects keep",
 };

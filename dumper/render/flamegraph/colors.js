@@ -10,6 +10,8 @@ const STATE_COLORS = {
   stopped: [196, 160, 140],
   paging: [92, 186, 190],
   runnable: [224, 172, 138],
+  slots: [242, 142, 82],
+  outside: [101, 172, 229],
 };
 const STATE_NAMES = {
   cpu: "running",
@@ -21,6 +23,8 @@ const STATE_NAMES = {
   stopped: "stopped by a signal, or by another tracer",
   paging: "waiting for a page of memory",
   runnable: "waiting for a CPU",
+  slots: "bytes of slots in Ruby's heap",
+  outside: "bytes outside the heap",
 };
 const OTHER = [150, 150, 150];
 const GREW = [214, 72, 60];
@@ -76,7 +80,7 @@ const fileOf = (f) => (f.kind === KIND_C ? "C functions" : (f.path ?? "no file")
 class Colors {
   constructor(model) {
     this.model = model;
-    this.by = model.differs ? "difference" : "state";
+    this.by = model.differs ? "difference" : model.ofMemory ? "file" : "state";
     this.ranks = new Map();
     this.dark = false;
     this.refresh();

@@ -6,7 +6,12 @@ const graph = new Graph(byId("graph"), byId("scroller"), byId("sizer"), model, c
 const threads = new Set(model.groups().map(({ node }) => node));
 const sideNames = ["after", "before"];
 
+const amount = model.ofMemory ? bytes : time;
+
 function describeProfile(profile) {
+  if (model.ofMemory) {
+    return visible(profile.facts);
+  }
   const parts = [
     profile.duration_ns > 0 ? `${time(profile.duration_ns)} recorded` : "",
     profile.rate_millihertz > 0 ? `${profile.rate_millihertz / 1000} samples per second` : "",
@@ -20,6 +25,9 @@ function describeProfile(profile) {
 }
 
 function describeCounts(profile) {
+  if (model.ofMemory) {
+    return visible(profile.counts);
+  }
   const all = counted(profile.samples, "sample");
   const verdicts = ["complete", "truncated", "torn", "unreadable"].map((name) => counted(profile[name], name, name));
   const late = profile.late > 0 ? `; ${counted(profile.late, "sample")} late` : "";
@@ -65,6 +73,7 @@ function showStates() {
     return pill;
   });
   byId("states").append(...pills);
+  byId("states").hidden = model.states.length < 2;
 }
 
 function changeStates() {
@@ -83,6 +92,10 @@ function updateStateShares() {
 }
 
 function colorChoices() {
+  if (model.ofMemory) {
+    const types = [["file", "by type"]];
+    return model.states.length > 1 ? [...types, ["state", "by place"]] : types;
+  }
   const choices = [
     ["state", "by state"],
     ["package", "by gem or package"],
@@ -273,7 +286,7 @@ function numbersTable(node) {
   if (model.differs) {
     table.append(element("tr", "", element("th"), ...sides.map((side) => element("th", "", sideNames[side]))));
   }
-  const shareOf = (side, value) => `${time(value[side][node])} `;
+  const shareOf = (side, value) => `${amount(value[side][node])} `;
   table.append(
     row("total", (side) => shareOf(side, model.total) + `(${percent(model.share(side, node))})`),
     row("self", (side) => shareOf(side, model.self) + `(${percent(model.selfShare(side, node))})`),
@@ -287,7 +300,7 @@ function numbersTable(node) {
     );
   }
   table.append(
-    row(model.enabled.every(Boolean) ? "samples" : "samples in all states", (side) =>
+    row(model.ofMemory ? "objects" : model.enabled.every(Boolean) ? "samples" : "samples in all states", (side) =>
       model.samples[side][node].toLocaleString("en"),
     ),
   );
@@ -301,6 +314,9 @@ function numbersTable(node) {
 
 function stateBars(node) {
   const table = element("table", "bars");
+  if (model.states.length < 2) {
+    return table;
+  }
   model.states.forEach((name, state) => {
     const parts = model.total.map((_, side) => {
       const weights = model.stateWeights(side, node);
@@ -362,7 +378,7 @@ function updateStatus() {
   const text = [
     shortened(model.name(node), 200),
     place && shortened(place, 200),
-    `${time(model.total[graph.side][node])} (${percent(model.share(graph.side, node))})`,
+    `${amount(model.total[graph.side][node])} (${percent(model.share(graph.side, node))})`,
     model.differs ? points(model.difference(node)) : `self ${percent(model.selfShare(graph.side, node))}`,
   ];
   byId("status").textContent = text.filter(Boolean).join(" · ");

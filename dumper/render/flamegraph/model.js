@@ -16,6 +16,7 @@ const shortened = (text, most) => (text.length > most ? text.slice(0, most - 1) 
 class Model {
   constructor(data) {
     this.data = data;
+    this.ofMemory = data.unit === "bytes";
     this.states = data.states;
     this.sides = data.profiles.length;
     this.differs = this.sides > 1;
@@ -24,9 +25,9 @@ class Model {
     this.function = this.#column(1);
     this.line = this.#column(2);
     this.functions = this.#readFunctions();
-    this.selfByState = data.weights.map((table) => this.#scatter(table, this.states.length));
+    this.selfByState = data.weights.map((table) => this.#scatter(table, this.states.length, 3));
     this.totalByState = this.selfByState.map((self) => this.accumulate(self, this.states.length));
-    this.samples = data.samples.map((table) => this.accumulate(this.#scatter(table, 1), 1));
+    this.samples = data.samples.map((table) => this.accumulate(this.#scatter(table, 1, 2), 1));
     this.#findChildren();
     this.sort("weight");
     this.scope = 0;
@@ -48,10 +49,9 @@ class Model {
     });
   }
 
-  // A table of (node, value) or (node, column, value) as an array with so many columns for each node.
-  #scatter(table, columns) {
+  // A table of (node, value) (2 steps) or (node, column, value) (3) as an array with so many columns for each node.
+  #scatter(table, columns, step) {
     const all = new Float64Array(this.count * columns);
-    const step = columns === 1 ? 2 : 3;
     for (let i = 0; i < table.length; i += step) {
       all[table[i] * columns + (step === 3 ? table[i + 1] : 0)] += table[i + step - 1];
     }

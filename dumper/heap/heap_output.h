@@ -1,0 +1,19 @@
+/*
+ * Writes to the file that the user has named, or to standard output.
+ */
+#ifndef RBDUMP_HEAP_OUTPUT_H
+#define RBDUMP_HEAP_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+/*
+ * Opens the output, calls `write`, and closes the output.
+ *   path   NULL: standard output. A file is compressed if its name says so (packed_file.h)
+ *   write  writes to the stream. Returns false if there is not enough memory. Its errors of the stream are found here
+ */
+struct error *heap_output(const char *path, bool (*write)(void *context, FILE *stream), void *context);
+
+#endif

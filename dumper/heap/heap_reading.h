@@ -1,0 +1,53 @@
+/*
+ * One reading of a heap with its references: what a walk over the objects (heap_walk.h) and a look at the roots
+ * (ruby/heap_roots.h) need, set up in one place for all that follow references.
+ *
+ * The order: heap_reading_begin(), once. Then for each reading: heap_reading_prepare(), heap_reading_roots(), and
+ * heap_walk_each() of the walk; the last two in either order. At last heap_reading_clear(), also after a failure.
+ */
+#ifndef RBDUMP_HEAP_READING_H
+#define RBDUMP_HEAP_READING_H
+
+#include "heap/heap_walk.h"
+#include "ruby/collections.h"
+#include "ruby/heap_roots.h"
+#include "session/session.h"
+
+struct heap_reading {
+	const struct session *session;
+	struct ruby ruby;	 /* the session's Ruby, with a snapshot of its own */
+	struct data_files files; /* the variables of C code */
+	struct heap_walk walk;
+	struct heap_roots roots;
+	struct collections before; /* the state of the collector before anything was read */
+};
+
+/*
+ * Reads the symbols of the files that the target has mapped. This needs no memory of the target, so it is done before the
+ * target is stopped. The caller keeps the session until heap_reading_clear(). Returns false if there is not enough memory.
+ */
+bool heap_reading_begin(const struct session *session, struct heap_reading *ret);
+void heap_reading_clear(struct heap_reading *reading); /* a zeroed struct is fine */
+
+/*
+ * Prepares the walk, with as many steps as the objects of the target can need (heap_open.h). Forgets what was read before.
+ *   runs         the target runs during the walk
+ *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: the limit of heap_walk.h
+ * Returns false if there is not enough memory.
+ */
+bool heap_reading_prepare(struct heap_reading *reading, bool runs, uint64_t deadline_ns);
+
+/* Reads the threads and stacks, for heap_roots_each(). Returns false if there is not enough memory. */
+bool heap_reading_roots(struct heap_reading *reading);
+
+/*
+ * Finds out whether a collection has begun since heap_reading_prepare(), or whether Ruby does not tell. If so, references
+ * that were read can lead to slots that other objects have now.
+ * Returns false if there is not enough memory.
+ */
+bool heap_reading_collected(const struct heap_reading *reading, bool *ret);
+
+/* Forgets what was read of the heap; the next step is heap_reading_prepare(). */
+void heap_reading_forget(struct heap_reading *reading);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * What is known of one object of a heap: itself, its references, and what refers to it. Written as text or JSON.
+ */
+#ifndef RBDUMP_OBJECT_LOOK_H
+#define RBDUMP_OBJECT_LOOK_H
+
+#include <stdio.h>
+
+#include "heap/heap_reading.h"
+#include "heap/kinds.h"
+#include "heap/options.h"
+
+/* The most references that are kept each way. */
+#define OBJECT_LOOK_MAX ((size_t)1 << 24)
+
+/* A reference from one object to another. */
+struct object_edge {
+	uint64_t from;
+	struct object_ref ref;
+};
+
+/* References, as they are found. */
+struct object_edges {
+	struct object_edge *of;
+	size_t count, capacity;
+	uint64_t found; /* more than `count`, if there were too many */
+	size_t limit;
+	bool no_memory;
+};
+
+struct object_look {
+	const struct heap_target *target;
+	uint64_t address; /* of the object */
+	size_t limit;	  /* how many references are kept at most, each way, and roots */
+	bool json;
+	bool found;
+	/* What is kept of the object itself. */
+	struct census_kind kind;
+	uint64_t flags, slot_size, owned;
+	bool size_known, refs_known, dead, shady, pinned;
+	struct object_edges out, in;
+	uint64_t from; /* the object whose references are being visited */
+	struct heap_reading reading;
+	struct heap_root *held_by; /* the roots that refer to the object, at most `limit` */
+	size_t nr_held_by, held_by_capacity;
+	uint64_t nr_roots; /* all of them */
+	bool roots_known, no_memory;
+};
+
+/* Write what is known. The caller checks the stream. Names are read from the target now. */
+void object_look_text(struct object_look *look, FILE *stream);
+/* Fails if there is not enough memory. */
+struct error *object_look_json(struct object_look *look, FILE *stream);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * The paths of the rows of a histogram: how the objects of each class are kept alive (class_paths.h).
+ */
+#ifndef RBDUMP_ROW_PATHS_H
+#define RBDUMP_ROW_PATHS_H
+
+#include "heap/histogram.h"
+#include "heap/options.h"
+#include "session/session.h"
+
+/*
+ * Looks at the references of the heap (graph_look.h), and adds the paths with most objects to the rows. A path that the
+ * earlier histogram of a comparison has, too, is one path. Fails as graph_look_begin().
+ */
+struct error *row_paths_add(const struct heap_options *options, struct session *session, struct histogram *histogram);
+
+#endif

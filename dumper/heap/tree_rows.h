@@ -1,0 +1,49 @@
+/*
+ * The rows in which a tree of a heap's objects (heap/tree.h) is shown. A heap can have millions of objects, so the children
+ * of a row are merged by class, and a row stands for many objects. Only an object whose subtree has a large part of the
+ * whole weight gets a row of its own. Rows with little weight are left out. A linked list is one row.
+ */
+#ifndef RBDUMP_TREE_ROWS_H
+#define RBDUMP_TREE_ROWS_H
+
+#include "heap/heap_graph.h"
+#include "heap/tree.h"
+
+/* Objects that share a row: one object, or all others of one group. */
+struct tree_row {
+	uint32_t parent; /* the object that is above; 0: the roots; GRAPH_NONE: more than one */
+	uint32_t node;	 /* GRAPH_NONE: more than one */
+	uint16_t group;	 /* in the census */
+	uint64_t objects, weight;
+};
+
+/* What gets the rows, each before the rows below it. */
+struct tree_writer {
+	/*
+	 * A row begins.
+	 *   depth  how many levels are above
+	 */
+	void (*begin)(void *context, const struct tree_row *row, unsigned int depth);
+	/* The row that has begun last is the first of a linked list: the rows below it are those below the list's end. */
+	void (*list)(void *context, uint64_t more, unsigned int depth);
+	/* Other rows with enough weight are left out here, because they would be too many or too deep. */
+	void (*left_out)(void *context, unsigned int depth);
+	/* The row that has begun last, and has not ended, ends. */
+	void (*end)(void *context);
+	void *context;
+};
+
+/* What is shown. */
+struct tree_rows {
+	const struct heap_graph *graph;
+	const struct tree *tree;
+	const uint64_t *weights; /* of each subtree */
+	uint64_t total;		 /* the whole weight */
+	size_t rows;		 /* how many rows there are at most below one other row; 0: all with enough weight */
+	unsigned int depth;	 /* how many levels there are at most */
+};
+
+/* Gives all rows to a writer. Returns false if there is not enough memory. */
+bool tree_rows_each(const struct tree_rows *how, const struct tree_writer *writer);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * A flame graph: a single HTML file that needs nothing else. The page (flamegraph/) contains a tree as JSON, in tables of
+ * numbers; page.html describes them.
+ *
+ * Names and paths can be any text: the JSON contains nothing that could end the element around it.
+ */
+#ifndef RBDUMP_FLAME_PAGE_H
+#define RBDUMP_FLAME_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* What a frame is of: a method, or a class. Any text can be NULL. */
+struct flame_function {
+	unsigned int kind; /* of enum profile_kind (recording/profile.h); 0 if it is no function */
+	const char *name, *path, *absolute_path;
+	int64_t first_line; /* 0: not known */
+};
+
+#define FLAME_GROUP UINT32_MAX
+
+struct flame_node {
+	uint32_t parent;   /* index; less than that of the node, but for node 0, which is the root */
+	uint32_t function; /* index; FLAME_GROUP: the node is the root, or stands for a process or a thread */
+	int64_t line;	   /* 0: none */
+	const char *group; /* for a group: its name */
+};
+
+/* A tree, or two that are compared (two sides). */
+struct flame_page {
+	const char *title, *remark; /* `remark` can be NULL */
+	const char *by;		    /* the view: one of VIEWS in text.js */
+	bool bytes;		    /* weights are bytes, and samples are objects; else weights are nanoseconds */
+	size_t nr_sides, nr_states, nr_functions, nr_nodes;
+	/* All that follows is called with `context`, and an index that is less than the number above. */
+	const void *context;
+	const char *(*state)(const void *context, size_t state);
+	struct flame_function (*function)(const void *context, size_t function);
+	struct flame_node (*node)(const void *context, size_t node);
+	/* What ends at a node: its weight in one state, and its samples. */
+	uint64_t (*weight)(const void *context, size_t side, size_t node, size_t state);
+	uint64_t (*samples)(const void *context, size_t side, size_t node);
+	/* Writes a JSON object that says what a side is: see page.html. */
+	void (*write_side)(const void *context, size_t side, FILE *stream);
+};
+
+/* Writes the page. Returns false if there is not enough memory. The caller checks the stream. */
+bool flame_page_write(const struct flame_page *page, FILE *stream);
+
+/* Writes one member of a JSON object, and a comma; NULL is written as "". For write_side(). */
+void flame_page_write_text(const char *name, const char *value, FILE *stream);
+
+#endif

@@ -1,0 +1,123 @@
+"""rbdump heap --paths: what keeps the objects of each class alive, and how much each path has grown."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from harness.core import gcore_of
+from harness.dump import run
+from harness.heap import build, heap, leaking
+
+USAGE = 64
+
+# The class of what leaks, and what it is kept by.
+LEAKS = {
+    "InCache": "class Store → @cache → Hash",
+    "InThread": "fiber-local variable pending of thread 2 → Array",
+    "InClosure": "class Events → constant HANDLERS → Array → Proc → imemo_env",
+    "InExtension": "C variable held of truth.so → Array",
+}
+
+
+@pytest.fixture(scope="module")
+def extension(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("extension"))
+
+
+def paths_of(answer):
+    return {row["class"]: row["paths"] for row in answer["classes"] if row["class"] in LEAKS}
+
+
+def test_growth(ruby, rbdump, extension, tmp_path):
+    """From none to 2,000 objects of each class that leaks, and from 2,000 to 4,000."""
+    first, second = (tmp_path / name for name in ("first.json", "second.json"))
+    with leaking(ruby, extension, rbdump, tmp_path, "--paths") as (program, before):
+        grown = heap(rbdump, "--paths", "--diff", before, program.pid)
+        first.write_text(run(rbdump, "heap", "--json", "--paths", program.pid).stdout)
+        second.write_text(run(rbdump, "heap", "--json", program.pid).stdout)
+        program.stdin.write(b"\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == b"done\n"
+        more = heap(rbdump, "--paths", "--diff", first, program.pid)
+        text = run(rbdump, "heap", "--paths", "--diff", first, program.pid)
+        alone = run(rbdump, "heap", "--paths", program.pid)
+        without = run(rbdump, "heap", "--paths", "--diff", second, program.pid)
+    assert grown["has_paths"] and more["has_paths"]
+    for name, path in LEAKS.items():
+        (start, *_), (end, *_) = paths_of(grown)[name], paths_of(more)[name]
+        assert (start["path"], start["before"]) == (path, 0) and 1_998 <= start["objects"] <= 2_000
+        assert (end["path"], end["before"]) == (path, start["objects"]) and 3_998 <= end["objects"] <= 4_000
+        counts = f"{end['objects']:,} +\\+{end['objects'] - end['before']:,} +"
+        row = rf"^ +4,000 +\+2,000 .* {name} \(T_OBJECT\)\n +{counts}{re.escape(path)}$"
+        assert re.search(row, text.stdout, re.M), text.stdout
+        assert re.search(rf" {name} \(T_OBJECT\)\n +[34],\d\d\d +{re.escape(path)}$", alone.stdout, re.M), alone.stdout
+    assert "The earlier file has no paths" in without.stdout and "The earlier file" not in text.stdout
+
+
+@pytest.mark.three_rubies
+def test_all_objects(ruby, rbdump, extension, tmp_path):
+    """The paths of a class are those of all its objects that --why finds a path to."""
+    with leaking(ruby, extension, rbdump, tmp_path) as (program, _), gcore_of(program.pid, tmp_path) as core:
+        answer = heap(rbdump, "--paths", "--core", core)
+        rows = {(row["class"], row["type"]): row for row in answer["classes"]}
+        whys = {
+            name: json.loads(run(rbdump, "heap", "--why", name, "--json", "--core", core).stdout)
+            for name in (*LEAKS, "String", "IO", "Thread")
+        }
+    assert answer["complete"] and answer["path_doubts"] == []
+    for name, why in whys.items():
+        of_class = [row for (klass, _), row in rows.items() if klass == name]
+        found = [path for row in of_class for path in row["paths"]]
+        assert sum(row["objects"] for row in of_class) == why["found"]
+        kept = sum(path["objects"] for path in found)
+        assert kept == why["reached"] if len(found) < 20 else 0 < kept <= why["reached"], name
+        assert [path["objects"] for row in of_class for path in row["paths"]] == sorted((path["objects"] for path in found), reverse=True)
+        assert len({path["path"] for path in found}) == len(found)
+        # The addresses of variables without a name are in their file; there is none of an object.
+        assert not any(re.search(r"(?<!C variable) 0x", path["path"]) for path in found)
+
+
+# A list, and a class whose instances keep what they keep in two variables.
+FORMS = """
+class Listed
+  def initialize(following) = @following = following
+end
+class Registry
+  def initialize = (@names, @values = [], {})
+  attr_reader :names, :values
+end
+class Named; end
+class Valued; end
+LIST = 3_000.times.inject(nil) { |following, _| Listed.new(following) }
+REGISTRY = Registry.new
+500.times { |number| REGISTRY.names << Named.new; REGISTRY.values[number] = Valued.new }
+GC.start
+$stdout.write("ready\\n")
+$stdout.flush
+sleep
+"""
+
+
+@pytest.mark.three_rubies
+def test_forms(ruby, rbdump, tmp_path):
+    script = FORMS
+    if ruby.series < (3, 0):  # methods without `end`
+        script = re.sub(r"def (initialize(?:\(\w+\))?) = (.*)$", r"def \1; \2; end", FORMS, flags=re.M)
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", script], stdout=subprocess.PIPE) as program:
+        try:
+            assert program.stdout.readline() == b"ready\n"
+            answer = heap(rbdump, "--paths", program.pid)
+        finally:
+            program.kill()
+    paths = {row["class"]: row["paths"] for row in answer["classes"]}
+    assert [(path["path"], path["objects"]) for path in paths["Listed"]] == [("constant LIST", 3_000)]
+    assert [(path["path"], path["objects"]) for path in paths["Named"]][0] == ("constant REGISTRY → Registry → @names → Array", 500)
+    assert [(path["path"], path["objects"]) for path in paths["Valued"]][0] == ("constant REGISTRY → Registry → @values → Hash", 500)
+
+
+@pytest.mark.any_ruby
+def test_refusals(rbdump):
+    for arguments in (("--why", "x"), ("--dominators",), ("-f", "collapsed"), ("-f", "objspace")):
+        wrong = run(rbdump, "heap", 1, "--paths", *arguments)
+        assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
