@@ -101,6 +101,6 @@ uint64_t heap_most_steps(const struct target *target)
 		return OBJECT_REFS_STEPS;
 	for (size_t i = 0; i < target->nr_mappings; i++)
 		bytes += target->mappings[i].end - target->mappings[i].start;
-	/* Some memory can be looked at twice: that of a T_DATA is also part of another one. */
+	/* Twice, for what one object may take (ruby/steps.h). */
 	return bytes / 8 * 2 < OBJECT_REFS_STEPS - MORE_STEPS ? bytes / 8 * 2 + MORE_STEPS : OBJECT_REFS_STEPS;
 }

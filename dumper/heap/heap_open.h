@@ -25,8 +25,8 @@ struct error *heap_open_check_alive(const struct session *session, const struct 
 void heap_open_print_nearest(const struct session *session, const char *prefix, FILE *stream);
 
 /*
- * More words and entries than the objects of the target have together: each has memory of its own. For a value of `steps`
- * of struct object_refs.
+ * More than twice as many words and entries as the objects of the target have together: each has memory of its own. For
+ * `steps` of struct object_refs.
  */
 uint64_t heap_most_steps(const struct target *target);
 

@@ -132,13 +132,15 @@ static bool is_ascii(const uint8_t *bytes, uint64_t length)
  * The bytes of a String, if they are ASCII. They count as steps: a hostile target can have many Strings with the same
  * bytes.
  */
-static void value(struct writer *writer, struct access *access, struct bytes bytes, uint64_t coderange, uint64_t *steps)
+static void value(struct writer *writer, struct access *access, struct bytes bytes, uint64_t coderange,
+		  struct steps *steps)
 {
 	uint8_t *copy;
 
-	if (bytes.length == 0 || bytes.length > BYTES_MAX || coderange > CODERANGE_7BIT || *steps < bytes.length / 8)
+	if (bytes.length == 0 || bytes.length > BYTES_MAX || coderange > CODERANGE_7BIT ||
+	    steps_for_one(steps) < bytes.length / 8)
 		return;
-	*steps -= bytes.length / 8;
+	steps_take(steps, bytes.length / 8);
 	copy = malloc(bytes.length);
 	if (copy && access_bytes(access, bytes.address, copy, bytes.length) && is_ascii(copy, bytes.length)) {
 		name(writer, "value");

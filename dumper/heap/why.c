@@ -142,11 +142,11 @@ static struct error *read_heap(struct look *look, bool runs, uint64_t deadline_n
 		return error_no_memory();
 	if (deadline_ns != 0)
 		look->walk.deadline_ns = deadline_ns;
-	look->walk.refs.steps = heap_most_steps(session->target);
+	look->walk.refs.steps.left = heap_most_steps(session->target);
 	error = heap_graph_make(&look->walk, &look->roots, &look->graph);
 	if (error)
 		return error;
-	look->walk.refs.steps = LABEL_STEPS;
+	look->walk.refs.steps.left = LABEL_STEPS;
 	if (!collections_now(&look->ruby, target_read_pages, session->target, &after))
 		return error_no_memory();
 	look->collected = runs && !collections_same_objects(&before, &after);

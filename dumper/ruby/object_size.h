@@ -17,6 +17,7 @@
 #include "ruby/ivars.h"
 #include "ruby/object_slot.h"
 #include "ruby/ruby.h"
+#include "ruby/steps.h"
 
 /* How the size of an object is computed: it depends on its type. */
 enum object_size_kind {
@@ -42,12 +43,15 @@ struct object_sizes {
 	const struct layout *layout;
 	uint8_t kinds[OBJECT_TYPES]; /* enum object_size_kind, by RUBY_T_ type */
 	struct ivars ivars;
-	/* How many entries of tables may still be looked at. The caller sets it, for example for each page of the heap. */
-	uint64_t steps;
+	/* How many entries of tables may still be looked at. The caller sets `left`, for example for each page of the heap. */
+	struct steps steps;
 };
 
 /* A good number of steps for the objects of one page of the heap. */
-#define OBJECT_SIZE_STEPS 65536u
+#define OBJECT_SIZE_STEPS 131072u
+
+/* More than most objects have. */
+#define OBJECT_SIZE_LEAST 256u
 
 /*
  * Reads what is needed. Returns false if there is not enough memory. The caller frees `ret` with object_sizes_clear(). The
