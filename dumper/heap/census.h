@@ -32,7 +32,7 @@ struct census_group {
 	uint64_t shady, pinned;
 	/* Of a heap that was read twice: how many there were at the first reading, and how many of them at both. */
 	uint64_t before, stayed;
-	uint64_t owned_bytes; /* outside the heap */
+	uint64_t owned_bytes; /* outside the heap; at most SUM_MAX (heap/sums.h) */
 	uint64_t inexact;     /* how many objects own an unknown number of bytes more */
 };
 

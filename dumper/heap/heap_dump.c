@@ -81,7 +81,7 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 	    data_files_read(session->target, &files) &&
 	    heap_roots_read(&walk.lasting, session->module, &files, target_read_pages, session->target,
 			    walk.deadline_ns, &roots)) {
-		walk.refs.steps.left = heap_most_steps(session->target);
+		heap_open_limit(session->target, &walk);
 		error = write_to(options->output, &walk, &roots, &result);
 	} else {
 		error = error_no_memory();

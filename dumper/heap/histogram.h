@@ -78,6 +78,9 @@ void histogram_clear(struct histogram *histogram);
 /* Adds a row. The histogram owns its name from now on. Returns false, and frees the name, if there is not enough memory. */
 bool histogram_add(struct histogram *histogram, const struct heap_row *row);
 
+/* Adds the numbers of a row to those of another one. No sum is greater than SUM_MAX (heap/sums.h). */
+void histogram_merge(struct heap_row *into, const struct heap_row *row);
+
 /* Compares two rows by name, and then by type. The result is as of strcmp(3). */
 int histogram_compare_names(const struct heap_row *a, const struct heap_row *b);
 

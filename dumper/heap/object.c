@@ -240,7 +240,7 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 	struct error *error;
 
 	progress_begin();
-	walk->refs.steps.left = heap_most_steps(session->target);
+	heap_open_limit(session->target, walk);
 	heap_walk_each(walk, visit, look);
 	progress_end();
 	if (walk->no_memory || look->in.no_memory || look->out.no_memory)

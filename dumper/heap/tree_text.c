@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "heap/numbers.h"
+#include "heap/sums.h"
 
 /* An object gets a row of its own if its subtree has at least this part of the whole weight. */
 #define ALONE_PART 50
@@ -62,7 +63,7 @@ static bool add_child(struct level *level, uint32_t node)
 	if (is_alone(how, node))
 		return add_row(level, &(struct row){node, group, 1, how->weights[node]});
 	level->merged[group].objects++;
-	level->merged[group].weight += how->weights[node];
+	sum_add(&level->merged[group].weight, how->weights[node]);
 	level->merged[group].node = level->merged[group].objects == 1 ? node : GRAPH_NONE;
 	return true;
 }
@@ -194,7 +195,7 @@ static uint32_t next_of_list(const struct tree_text *how, uint32_t node)
 	const uint32_t *children = tree_children(how->tree, node, &count);
 
 	for (uint32_t i = 0; i < count; i++) {
-		all += how->weights[children[i]];
+		sum_add(&all, how->weights[children[i]]);
 		if (heaviest == GRAPH_NONE || how->weights[children[i]] > how->weights[heaviest])
 			heaviest = children[i];
 	}

@@ -142,7 +142,7 @@ static struct error *read_heap(struct look *look, bool runs, uint64_t deadline_n
 		return error_no_memory();
 	if (deadline_ns != 0)
 		look->walk.deadline_ns = deadline_ns;
-	look->walk.refs.steps.left = heap_most_steps(session->target);
+	heap_open_limit(session->target, &look->walk);
 	error = heap_graph_make(&look->walk, &look->roots, &look->graph);
 	if (error)
 		return error;

@@ -14,9 +14,6 @@
 /* The number of a string's encoding has 7 bits (encoding.h, ENCODING_MASK, v1_9_3_0 to v4_0_5 and head). */
 #define ENCODING_BITS 0x7fu
 
-/* More than any object owns: what is more is garbage. */
-#define OWNED_MAX (UINT64_C(1) << 46)
-
 /* internal/bignum.h, BDIGIT (up to 2.1 include/ruby/defines.h), v1_9_3_0 to v4_0_5 and head: an unsigned int. */
 #define BDIGIT_BYTES 4
 
@@ -337,14 +334,14 @@ bool object_size(struct object_sizes *sizes, struct access *access, const struct
 	*owned = 0;
 	exact = size_by_type(sizes, &try, slot, flags, &steps, owned);
 	steps_take(&sizes->steps, allowed - steps);
-	if (try.failed || *owned > OWNED_MAX) {
+	if (try.failed || *owned > sizes->owned_max) {
 		*owned = 0;
 		exact = false;
 	}
 	if (ivars_may_be_generic(sizes->layout, flags)) {
 		uint64_t size = 0;
 
-		if (generic_ivars_size(sizes, access, slot, flags, &size) && size <= OWNED_MAX)
+		if (generic_ivars_size(sizes, access, slot, flags, &size) && size <= sizes->owned_max)
 			*owned += size;
 		else
 			exact = false;
@@ -375,7 +372,8 @@ static void read_kinds(struct object_sizes *sizes)
 
 bool object_sizes_read(const struct ruby *ruby, struct object_sizes *ret)
 {
-	*ret = (struct object_sizes){.layout = ruby->layout, .steps = {OBJECT_SIZE_STEPS, OBJECT_SIZE_LEAST}};
+	*ret = (struct object_sizes){
+	    .layout = ruby->layout, .owned_max = OBJECT_OWNED_MAX, .steps = {OBJECT_SIZE_STEPS, OBJECT_SIZE_LEAST}};
 	read_kinds(ret);
 	return ivars_read(ruby, &ret->ivars);
 }

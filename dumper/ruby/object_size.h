@@ -43,9 +43,13 @@ struct object_sizes {
 	const struct layout *layout;
 	uint8_t kinds[OBJECT_TYPES]; /* enum object_size_kind, by RUBY_T_ type */
 	struct ivars ivars;
+	uint64_t owned_max; /* more bytes than an object can own; the caller can set a smaller number */
 	/* How many entries of tables may still be looked at. The caller sets `left`, for example for each page of the heap. */
 	struct steps steps;
 };
+
+/* More bytes than any object owns: what is more is garbage. */
+#define OBJECT_OWNED_MAX (UINT64_C(1) << 46)
 
 /* A good number of steps for the objects of one page of the heap. */
 #define OBJECT_SIZE_STEPS 131072u
@@ -75,7 +79,8 @@ static inline bool object_size_may_want(const struct object_sizes *sizes, uint64
 /*
  * Computes how many bytes an object owns outside its slot.
  *   access  for the structs outside the slot
- *   owned   receives the number of bytes. If the number is not known exactly, receives what is known of it
+ *   owned   receives the number of bytes, at most sizes->owned_max. If the number is not known exactly, receives what is
+ *           known of it
  * Returns whether the number is exact. It is not exact for a T_DATA, whose memory is known only to the C code that made it;
  * for code up to 2.6; for classes up to 2.3, and for those of several boxes; if the layout lacks a member, or if a struct
  * cannot be read or cannot be right.
