@@ -201,11 +201,8 @@ static void print_count(const char *text, uint64_t count, const char *of)
 	printf("\n%s %s %s%s", text, number, of, count == 1 ? "" : "s");
 }
 
-static void print(const struct look *look, struct heap_walk *walk)
+static void print_refs_out(const struct look *look, struct heap_walk *walk)
 {
-	print_value(walk, look->address);
-	putchar('\n');
-	print_facts(look, walk->ruby->layout);
 	print_count("Refers to", look->out.found, "object");
 	puts(look->refs_known ? ":" : " (perhaps more or fewer: only C code knows):");
 	for (size_t i = 0; i < look->out.count; i++) {
@@ -216,6 +213,10 @@ static void print(const struct look *look, struct heap_walk *walk)
 		putchar('\n');
 	}
 	print_more(look, look->out.found - look->out.count);
+}
+
+static void print_refs_in(const struct look *look, struct heap_walk *walk)
+{
 	print_count("Referred to by", look->in.found, "object");
 	puts(look->in.found > 0 ? ":" : "");
 	for (size_t i = 0; i < look->in.count; i++) {
@@ -226,12 +227,26 @@ static void print(const struct look *look, struct heap_walk *walk)
 		putchar('\n');
 	}
 	print_more(look, look->in.found - look->in.count);
+}
+
+static void print_roots(const struct look *look)
+{
 	print_count("Referred to by", look->nr_roots, "root");
 	fputs(look->roots_known ? "" : " (not all roots are known)", stdout);
 	puts(look->nr_roots > 0 ? ":" : "");
 	for (size_t i = 0; i < look->nr_held_by; i++)
 		print_root(look, &look->held_by[i]);
 	print_more(look, look->nr_roots - look->nr_held_by);
+}
+
+static void print(const struct look *look, struct heap_walk *walk)
+{
+	print_value(walk, look->address);
+	putchar('\n');
+	print_facts(look, walk->ruby->layout);
+	print_refs_out(look, walk);
+	print_refs_in(look, walk);
+	print_roots(look);
 }
 
 static struct error *look_at(struct look *look, struct heap_walk *walk, const struct session *session,
@@ -263,19 +278,16 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 	return finish_output();
 }
 
-struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, enum exit_status *status)
+struct error *object_print(const struct heap_target *target, struct session *session, uint64_t address, size_t rows,
+			   enum exit_status *status)
 {
 	const size_t limit = rows > 0 ? rows : REFS_MAX;
 	struct look look = {.address = address, .limit = limit, .in.limit = limit, .out.limit = limit};
 	const bool runs = !target->core;
 	struct heap_walk walk = {0};
-	struct session *session;
-	struct error *error = heap_open(target, &session);
-	struct ruby ruby;
+	struct ruby ruby = session->ruby;
+	struct error *error;
 
-	if (error)
-		return error;
-	ruby = session->ruby;
 	ruby.memory = session_memory(session);
 	if (ruby.memory && heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk))
 		error = look_at(&look, &walk, session, target);
@@ -289,6 +301,17 @@ struct error *object_main(const struct heap_target *target, uint64_t address, si
 	data_files_clear(&look.files);
 	heap_walk_clear(&walk);
 	memory_destroy(ruby.memory);
+	return error;
+}
+
+struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, enum exit_status *status)
+{
+	struct session *session;
+	struct error *error = heap_open(target, &session);
+
+	if (error)
+		return error;
+	error = object_print(target, session, address, rows, status);
 	session_close(session);
 	return error;
 }

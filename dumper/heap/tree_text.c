@@ -81,9 +81,10 @@ static int by_weight(const void *a, const void *b)
 static bool find_rows(struct level *level)
 {
 	const struct tree_text *how = level->how;
+	const size_t groups = census_end(how->graph->census);
 	bool enough = true;
 
-	level->merged = calloc(CENSUS_GROUPS + 1, sizeof(level->merged[0]));
+	level->merged = calloc(groups, sizeof(level->merged[0]));
 	if (!level->merged)
 		return false;
 	for (size_t i = 0; i < level->nr_nodes; i++) {
@@ -93,7 +94,7 @@ static bool find_rows(struct level *level)
 		for (uint32_t j = 0; j < count && enough; j++)
 			enough = add_child(level, children[j]);
 	}
-	for (size_t i = 0; i <= CENSUS_GROUPS && enough; i++) {
+	for (size_t i = 0; i < groups && enough; i++) {
 		struct row *row = &level->merged[i];
 
 		row->group = (uint16_t)i;
