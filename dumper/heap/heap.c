@@ -143,15 +143,15 @@ static void look_at_stopped(void *context)
 static struct error *look_stopped(struct look_at_heap *look)
 {
 	struct target *target = look->session->target;
-	const uint64_t began = monotonic_ns();
+	struct pause_estimate estimate;
 	struct pauses pauses = {0};
 	struct error *error;
 	double ms;
 
-	/* How long it will take: the same while the process runs. */
-	look->count.deadline_ns = began + READING_NS;
+	pause_estimate_begin(&estimate);
+	look->count.deadline_ns = monotonic_ns() + READING_NS;
 	heap_count_once(&look->count);
-	ms = (double)(monotonic_ns() - began) / 1e6;
+	ms = pause_estimate_end(&estimate);
 	if (look->count.no_memory)
 		return error_no_memory();
 	if (progress_was_interrupted())

@@ -178,12 +178,14 @@ static void read_held(void *context)
 /* Stops the process while its heap is read. */
 static struct error *read_stopped(struct look *look)
 {
-	const uint64_t began = monotonic_ns();
+	struct pause_estimate estimate;
 	struct pauses pauses = {0};
-	/* How long it will take: the same while the process runs. */
-	struct error *error = read_heap(look, true, 0);
-	const double ms = (double)(monotonic_ns() - began) / 1e6;
+	struct error *error;
+	double ms;
 
+	pause_estimate_begin(&estimate);
+	error = read_heap(look, true, 0);
+	ms = pause_estimate_end(&estimate);
 	if (error)
 		return error;
 	if (progress_was_interrupted())
