@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "heap/sums.h"
 #include "ruby/class.h"
 #include "ruby/collections.h"
 #include "ruby/data_refs.h"
@@ -85,10 +86,11 @@ static void name(struct writer *writer, const char *key)
 	fputs_unlocked("\":", writer->stream);
 }
 
+/* Many readers of JSON refuse greater numbers than SUM_MAX. Only a hostile target has such. */
 static void number(struct writer *writer, const char *key, uint64_t value)
 {
 	name(writer, key);
-	fprintf(writer->stream, "%" PRIu64, value);
+	fprintf(writer->stream, "%" PRIu64, sum(value, 0));
 }
 
 static void yes(struct writer *writer, const char *key, bool is)
@@ -400,7 +402,7 @@ static bool write_object(void *context, struct heap_walk *walk, const struct hea
 	by_type(writer, walk);
 	references(writer, walk);
 	if (heap_walk_size(walk, object, &owned))
-		number(writer, "memsize", object->slot.size + owned);
+		number(writer, "memsize", sum(object->slot.size, owned));
 	collector_flags(writer);
 	fputs_unlocked("}\n", writer->stream);
 	return !ferror(writer->stream);

@@ -339,6 +339,23 @@ static void test_page_not_mapped(void **state)
 	assert_true(scene.count.totals.unread >= 1);
 }
 
+/* Behind the list, there is nothing. */
+static void test_list_too_long(void **state)
+{
+	uint64_t objspace;
+
+	(void)state;
+	memcpy(&objspace,
+	       scene.s->bytes + (scene.s->ruby.vm - SYNTHETIC_BASE) + scene.s->layout->members[F_vm_objspace].offset,
+	       8);
+	synthetic_set(scene.s, objspace, F_objspace_nr_pages, 1 << 24);
+	put(1, 7, E_RUBY_T_FLOAT, 0x1000);
+	count_damaged(PAGES);
+	assert_int_equal(scene.count.totals.objects, 1);
+	/* One for each page of memory of the list, not one for each element. */
+	assert_in_range(scene.count.totals.unread, 1, (1 << 24) / (MEMORY_PAGE / 8) + MEMORY_PAGE);
+}
+
 static void test_list_nowhere(void **state)
 {
 	uint64_t objspace;
@@ -372,6 +389,7 @@ int main(void)
 	    TEST(test_pages_overlap),
 	    TEST(test_one_page_for_ever),
 	    TEST(test_page_not_mapped),
+	    TEST(test_list_too_long),
 	    TEST(test_list_nowhere),
 	};
 
