@@ -115,12 +115,14 @@ $(B)/%.o: %.c $(GENERATED_HEADERS)
 $(B)/gen/%.o: $(B)/gen/%.c $(GENERATED_HEADERS)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+FUZZ_DRIVERS = drive drive_recordings drive_heaps
+
 # Unit tests: each tests/unit/test_X.c is one cmocka program. It is linked with all of rbdump except main.c, and with
 # the fixtures, which are all other files of tests/unit/.
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_FIXTURES := $(patsubst %.c,$(B)/%.o,$(filter-out tests/unit/test_%,$(sort $(wildcard tests/unit/*.c))))
 .SECONDARY: $(UNIT_FIXTURES)
-UNIT_RUNS := $(B)/fuzz/drive.run $(B)/fuzz/drive_recordings.run $(UNIT:%=%.run)
+UNIT_RUNS := $(FUZZ_DRIVERS:%=$(B)/fuzz/%.run) $(UNIT:%=%.run)
 .PHONY: unit $(UNIT_RUNS)
 unit:
 	@$(MAKE) --no-print-directory -j$(JOBS) -O $(UNIT_RUNS)
@@ -129,19 +131,21 @@ $(UNIT_RUNS): %.run: %
 	@echo "== $*"; $* $($(*F)_ARGUMENTS)
 drive_ARGUMENTS = $(FUZZ_RUNS)
 drive_recordings_ARGUMENTS = $(FUZZ_RECORDING_RUNS)
+drive_heaps_ARGUMENTS = $(FUZZ_HEAP_RUNS)
 
 $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURES)
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(LIB_OBJECTS) $(UNIT_FIXTURES) \
 		-lcmocka $(ALL_LDLIBS)
 
-# Fuzzing (tests/fuzz/): `make unit` runs two drivers, each with a fixed number of runs; `make fuzz` runs libFuzzer.
+# Fuzzing (tests/fuzz/): `make unit` runs three drivers, each with a fixed number of runs; `make fuzz` runs libFuzzer.
 FUZZ_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,layouts mutate recordings records target)
 FUZZ_PROGRAM_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,program classes objects)
-FUZZ_DRIVER_OBJECTS := $(FUZZ_OBJECTS) $(FUZZ_PROGRAM_OBJECTS) $(patsubst %,$(B)/tests/fuzz/%.o,drive drive_recordings)
-FUZZERS = stacks layouts recordings
+FUZZ_HEAP_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,heaps layouts mutate)
+FUZZERS = stacks layouts recordings heaps
 FUZZ_RUNS ?= $(if $(filter 1,$(SAN)),30000,200000)
 FUZZ_RECORDING_RUNS ?= $(if $(filter 1,$(SAN)),500,4000)
+FUZZ_HEAP_RUNS ?= $(if $(filter 1,$(SAN)),500,4000)
 FUZZ_SECONDS ?= 60
 
 $(B)/fuzz/drive: $(B)/tests/fuzz/drive.o $(FUZZ_PROGRAM_OBJECTS)
@@ -150,18 +154,30 @@ $(B)/fuzz/drive $(B)/fuzz/drive_recordings: $(FUZZ_OBJECTS) $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) -o $@ $^ -Wl,--wrap=memory_read $(ALL_LDLIBS)
 
+# A run of a heap has its own limits, and no files that are mapped.
+FUZZ_HEAP_WRAPS = $(patsubst %,-Wl$(comma)--wrap=%,memory_read heap_open_limit heap_graph_read_refs data_files_read)
+comma := ,
+
+$(B)/fuzz/drive_heaps: $(B)/tests/fuzz/drive_heaps.o $(patsubst %,$(B)/tests/fuzz/%.o,heap_seed heap_structs objects) \
+		$(FUZZ_HEAP_OBJECTS) $(LIB_OBJECTS)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) -o $@ $^ $(FUZZ_HEAP_WRAPS) $(ALL_LDLIBS)
+
+$(B)/fuzz/heaps: $(B)/tests/fuzz/fuzz_heaps.o $(FUZZ_HEAP_OBJECTS) $(LIB_OBJECTS)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) -o $@ $^ -fsanitize=fuzzer $(FUZZ_HEAP_WRAPS) $(ALL_LDLIBS)
+
 $(B)/fuzz/%: $(B)/tests/fuzz/fuzz_%.o $(FUZZ_OBJECTS) $(LIB_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) -o $@ $^ -fsanitize=fuzzer -Wl,--wrap=memory_read $(ALL_LDLIBS)
 
 # New inputs that the fuzzers find stay in build/libfuzzer/corpus, and the next run starts from these inputs, too.
 .PHONY: fuzz
-fuzz: packages-fuzz $(B)/fuzz/drive $(B)/fuzz/drive_recordings
+fuzz: packages-fuzz $(FUZZ_DRIVERS:%=$(B)/fuzz/%)
 	@$(MAKE) --no-print-directory CC=clang FUZZ=1 $(FUZZERS:%=build/libfuzzer/fuzz/%)
 	@mkdir -p $(FUZZERS:%=build/libfuzzer/corpus/%) $(FUZZERS:%=build/libfuzzer/seeds/%)
-	$(B)/fuzz/drive --seeds build/libfuzzer/seeds
-	$(B)/fuzz/drive_recordings --seeds build/libfuzzer/seeds
-	set -e; for f in $(FUZZERS); do build/libfuzzer/fuzz/$$f -max_len=65536 -max_total_time=$(FUZZ_SECONDS) \
+	set -e; for d in $(FUZZ_DRIVERS); do $(B)/fuzz/$$d --seeds build/libfuzzer/seeds; done
+	set -e; for f in $(FUZZERS); do build/libfuzzer/fuzz/$$f -max_len=196608 -max_total_time=$(FUZZ_SECONDS) \
 		-timeout=25 -print_final_stats=1 -artifact_prefix=build/libfuzzer/$$f- build/libfuzzer/corpus/$$f \
 		build/libfuzzer/seeds/$$f; done
 
@@ -245,7 +261,7 @@ check-fast: packages-check
 # Run this before a release; it takes some hours. CONTRIBUTING.md says where the results of the last run are.
 soak: packages-bench
 	@$(MAKE) --no-print-directory -j$(JOBS) all probes formats
-	@$(MAKE) --no-print-directory unit FUZZ_RUNS=5000000 FUZZ_RECORDING_RUNS=100000
+	@$(MAKE) --no-print-directory unit FUZZ_RUNS=5000000 FUZZ_RECORDING_RUNS=100000 FUZZ_HEAP_RUNS=100000
 	tests/rubies/build --soak
 	$(PYTEST) --soak tests
 	set -e; for program in children waking pool stops kills nearest names; do /usr/bin/python3 bench/$$program.py; done
@@ -319,7 +335,7 @@ help:
 	@echo 'make soak         run all tests on all Rubies, and programs that need long runs for good statistics (some hours)'
 	@echo 'make SAN=1 check  run all tests with AddressSanitizer and UBSan'
 	@echo 'make unit         run only the unit tests'
-	@echo 'make fuzz         run libFuzzer on stacks, layouts and recordings, for FUZZ_SECONDS (default: 60) seconds each'
+	@echo 'make fuzz         run libFuzzer on stacks, layouts, recordings and heaps, for FUZZ_SECONDS (default: 60) seconds each'
 	@echo 'make lint         run clang-format, cppcheck, shellcheck and clang-tidy, and check which folder includes which'
 	@echo 'make bench        measure rbdump and other tools: see doc/benchmarks.md'
 	@echo 'make experiments  measure paused and unpaused sampling anew, for doc/experiments.md (some 25 minutes)'
@@ -333,4 +349,4 @@ clean:
 	rm -rf build
 
 -include $(OBJECTS:.o=.d) $(UNIT_FIXTURES:.o=.d) $(UNIT:=.d) $(PROBES:=.d) \
-	$(FUZZ_DRIVER_OBJECTS:.o=.d) $(FUZZERS:%=$(B)/tests/fuzz/fuzz_%.d)
+	$(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%.d,$(wildcard tests/fuzz/*.c))

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "heap/sums.h"
 #include "ruby/object_type.h"
 
 /* The longest file that is read: some 500,000 classes. */
@@ -54,8 +55,8 @@ static int by_name(const void *a, const void *b)
 /* How many bytes a row has more than before; less than 0 if it has fewer. */
 static int64_t growth(const struct heap_row *row)
 {
-	return (int64_t)(row->slot_bytes + row->owned_bytes) -
-	       (int64_t)(row->before.slot_bytes + row->before.owned_bytes);
+	return (int64_t)sum(row->slot_bytes, row->owned_bytes) -
+	       (int64_t)sum(row->before.slot_bytes, row->before.owned_bytes);
 }
 
 static int by_growth(const void *a, const void *b)

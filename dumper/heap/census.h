@@ -35,7 +35,7 @@ struct census_group {
 	 * second.
 	 */
 	uint64_t before, stayed;
-	uint64_t owned_bytes; /* outside the heap */
+	uint64_t owned_bytes; /* outside the heap; at most SUM_MAX (heap/sums.h) */
 	uint64_t inexact;     /* how many objects may own more bytes than are known */
 };
 

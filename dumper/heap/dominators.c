@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heap/sums.h"
+
 /*
  * Here, nodes have the numbers in which a depth-first search reaches them: 1 for node 0 of the graph, and so on up to
  * `reached`. 0 is no node. The ancestors of a node in the tree of the search have lower numbers than the node.
@@ -330,6 +332,6 @@ void dominators_retained(const struct dominators *dominators, uint64_t *sizes)
 	for (uint32_t i = dominators->reached - 1; i > 0; i--) {
 		const uint32_t node = dominators->order[i];
 
-		sizes[dominators->immediate[node]] += sizes[node];
+		sum_add(&sizes[dominators->immediate[node]], sizes[node]);
 	}
 }

@@ -36,8 +36,8 @@ void dominators_clear(struct dominators *dominators); /* a zeroed struct is fine
 
 /*
  * Computes retained sizes. Needs no memory.
- *   sizes  for each node of the graph, its own size; receives its retained size. The size of a node that cannot be
- *          reached does not change
+ *   sizes  for each node of the graph, its own size; receives its retained size, at most SUM_MAX (heap/sums.h). The size
+ *          of a node that cannot be reached does not change
  */
 void dominators_retained(const struct dominators *dominators, uint64_t *sizes);
 

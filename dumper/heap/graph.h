@@ -52,11 +52,11 @@ void graph_add(struct graph *graph, uint32_t to);
 /* Ends the edges of the last node. Returns false if the graph is incomplete. */
 bool graph_finish(struct graph *graph);
 
-/* The nodes that the edges of a node lead to. The graph must be finished. */
+/* The nodes that the edges of a node lead to; NULL if it has none. The graph must be finished. */
 static inline const uint32_t *graph_edges(const struct graph *graph, uint32_t node, uint32_t *count)
 {
 	*count = graph->first[node + 1] - graph->first[node];
-	return graph->edges + graph->first[node];
+	return *count > 0 ? graph->edges + graph->first[node] : NULL;
 }
 
 /*

@@ -102,7 +102,7 @@ static struct error *read_heap(struct graph_look *look, bool runs, uint64_t dead
 	error = heap_graph_make(&reading->walk, &reading->roots, &look->graph);
 	if (error)
 		return error;
-	reading->walk.refs.steps = LABEL_STEPS;
+	reading->walk.refs.steps.left = LABEL_STEPS;
 	if (!heap_reading_collected(reading, &collected))
 		return error_no_memory();
 	look->collected = runs && collected;

@@ -180,6 +180,7 @@ static struct error *look_at(struct look_at_heap *look)
 	if (!look->ruby.memory || !heap_count_begin(&look->ruby, target_read_pages, session->target, runs,
 						    !options->target.core, &look->count))
 		return error_no_memory();
+	look->count.owned_max = heap_open_most_bytes(session->target);
 	began = monotonic_ns();
 	progress_begin();
 	if (options->target.core) {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "heap/kinds.h"
 #include "heap/progress.h"
+#include "heap/sums.h"
 #include "memory/overlay.h"
 #include "ruby/value.h"
 
@@ -57,6 +58,7 @@ bool heap_count_begin(const struct ruby *ruby, memory_source *source, void *cont
 	    .source = source,
 	    .context = context,
 	    .runs = runs,
+	    .owned_max = OBJECT_OWNED_MAX,
 	    .deadline_ns = UINT64_MAX,
 	    .census = census_create(),
 	    .copy = heap_copy_create(ruby, source, context, runs, parallel),
@@ -244,7 +246,7 @@ static void add_sizes(struct reading *reading, const struct heap_copy_page *page
 	compares = any && count->runs;
 	if (compares)
 		again = heap_copy_again(count->copy, page);
-	reading->sizes.steps = OBJECT_SIZE_STEPS;
+	reading->sizes.steps.left = OBJECT_SIZE_STEPS;
 	access = access_begin(outside, count->ruby->layout);
 	for (uint64_t i = 0; i < page->at.slots; i++) {
 		const struct object_slot slot = heap_copy_slot(page, i);
@@ -259,7 +261,7 @@ static void add_sizes(struct reading *reading, const struct heap_copy_page *page
 			object_size(&reading->sizes, &access, &slot, &owned);
 		group = census_group(count->census, number);
 		group->inexact += !exact;
-		group->owned_bytes += owned;
+		sum_add(&group->owned_bytes, owned);
 	}
 	memory_destroy(outside);
 }
@@ -322,6 +324,7 @@ static void read_heap(struct heap_count *count, const struct purpose *purpose)
 		lasting.memory = memory_create(count->source, count->context, LASTING_PAGES);
 		if (!lasting.memory || !object_sizes_read(&lasting, &reading.sizes))
 			count->no_memory = true;
+		reading.sizes.owned_max = count->owned_max;
 	}
 	if (!count->no_memory)
 		read_pages(&reading);

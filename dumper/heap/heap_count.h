@@ -45,6 +45,7 @@ struct heap_count {
 	bool runs;
 	struct census *census;
 	struct heap_totals totals;
+	uint64_t owned_max;   /* as in struct object_sizes; the caller can change it */
 	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC) */
 	bool late;	      /* the reading ended early, because of the deadline or the user (progress.h) */
 	bool incomplete;      /* a page, or the list of pages, could not be read in time or at all */

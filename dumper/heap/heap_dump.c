@@ -53,8 +53,8 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 	if (result->empty > 0)
 		note("Slots that have no object, although something refers to them (type NONE): %" PRIu64 "; %s",
 		     result->empty,
-		     runs ? "their objects were made or freed meanwhile, or what refers to them is no reference."
-			  : "what refers to them is no reference.");
+		     walk->runs ? "their objects were made or freed meanwhile, or what refers to them is no reference."
+				: "what refers to them is no reference.");
 	if (progress_was_interrupted())
 		note("^C ended the reading, so only part of the heap was written.");
 	else if (walk->incomplete)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "heap/sums.h"
 #include "ruby/object_text.h"
 
 /* The most roots, and the most words of the stacks of Fibers. */
@@ -119,7 +120,7 @@ static bool add_object(void *context, struct heap_walk *walk, const struct heap_
 	kind.old = false;
 	graph->groups[node] = census_find(graph->census, &kind);
 	heap_walk_size(walk, object, &owned);
-	graph->sizes[node] = object->slot.size + owned;
+	graph->sizes[node] = sum(object->slot.size, owned);
 	graph->objects++;
 	graph_begin_node(&graph->graph, node);
 	/*

@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "ruby/heap_pages.h"
 #include "ruby/ivars_search.h"
-#include "ruby/object_refs.h"
 #include "session/open.h"
 
 static struct error *lacks(const char *label)
@@ -90,17 +89,20 @@ void heap_open_print_nearest(const struct session *session, const char *prefix, 
 }
 
 /* For what the target maps while its heap is read. */
-#define MORE_STEPS (UINT64_C(1) << 26)
+#define MORE_BYTES (UINT64_C(512) << 20)
 
-uint64_t heap_most_steps(const struct target *target)
+uint64_t heap_open_most_bytes(const struct target *target)
 {
-	uint64_t bytes = 0;
+	const uint64_t mapped = target_mapped_bytes(target);
 
-	/* A core lists only the mappings of files. */
-	if (!target->operations->runs)
-		return OBJECT_REFS_STEPS;
-	for (size_t i = 0; i < target->nr_mappings; i++)
-		bytes += target->mappings[i].end - target->mappings[i].start;
-	/* Some memory can be looked at twice: that of a T_DATA is also part of another one. */
-	return bytes / 8 * 2 < OBJECT_REFS_STEPS - MORE_STEPS ? bytes / 8 * 2 + MORE_STEPS : OBJECT_REFS_STEPS;
+	return mapped < OBJECT_OWNED_MAX - MORE_BYTES ? mapped + MORE_BYTES : OBJECT_OWNED_MAX;
+}
+
+void heap_open_limit(const struct target *target, struct heap_walk *walk)
+{
+	const uint64_t words = heap_open_most_bytes(target) / 8;
+
+	walk->sizes.owned_max = words * 8;
+	/* Twice as many: see ruby/steps.h. */
+	walk->refs.steps.left = 2 * words < OBJECT_REFS_STEPS ? 2 * words : OBJECT_REFS_STEPS;
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "heap/heap_walk.h"
 #include "heap/options.h"
 #include "session/session.h"
 
@@ -24,10 +25,10 @@ struct error *heap_open_check_alive(const struct session *session, const struct 
  */
 void heap_open_print_nearest(const struct session *session, const char *prefix, FILE *stream);
 
-/*
- * A value for `steps` of struct object_refs: more words and table entries than all objects of the target can have (each
- * needs some memory), but at most OBJECT_REFS_STEPS.
- */
-uint64_t heap_most_steps(const struct target *target);
+/* More bytes than the objects of the target own together: each has memory of its own. At most OBJECT_OWNED_MAX. */
+uint64_t heap_open_most_bytes(const struct target *target);
+
+/* Sets the limits of a walk to what the objects of the target can have. */
+void heap_open_limit(const struct target *target, struct heap_walk *walk);
 
 #endif

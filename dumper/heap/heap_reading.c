@@ -34,7 +34,7 @@ bool heap_reading_prepare(struct heap_reading *reading, bool runs, uint64_t dead
 		return false;
 	if (deadline_ns != 0)
 		reading->walk.deadline_ns = deadline_ns;
-	reading->walk.refs.steps = heap_most_steps(target);
+	heap_open_limit(target, &reading->walk);
 	return true;
 }
 

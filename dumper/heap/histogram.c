@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "heap/kinds.h"
+#include "heap/sums.h"
 #include "ruby/object_type.h"
 
 const char *histogram_doubt_name(enum heap_doubt doubt)
@@ -86,24 +87,27 @@ static int by_name(const void *a, const void *b)
 static int by_bytes(const void *a, const void *b)
 {
 	const struct heap_row *one = a, *other = b;
-	const uint64_t bytes = one->slot_bytes + one->owned_bytes, more = other->slot_bytes + other->owned_bytes;
+	const uint64_t bytes = sum(one->slot_bytes, one->owned_bytes),
+		       more = sum(other->slot_bytes, other->owned_bytes);
 
 	return bytes != more ? (bytes < more) - (bytes > more) : by_name(a, b);
 }
 
-/* Adds what a row has to another one. */
-static void merge(struct heap_row *into, const struct heap_row *row)
+void histogram_merge(struct heap_row *into, const struct heap_row *row)
 {
-	into->objects += row->objects;
-	into->low += row->low;
-	into->high += row->high;
-	into->slot_bytes += row->slot_bytes;
-	into->owned_bytes += row->owned_bytes;
-	into->inexact += row->inexact;
-	into->old += row->old;
-	into->shady += row->shady;
-	into->pinned += row->pinned;
-	into->dead += row->dead;
+	sum_add(&into->objects, row->objects);
+	sum_add(&into->low, row->low);
+	sum_add(&into->high, row->high);
+	sum_add(&into->slot_bytes, row->slot_bytes);
+	sum_add(&into->owned_bytes, row->owned_bytes);
+	sum_add(&into->inexact, row->inexact);
+	sum_add(&into->old, row->old);
+	sum_add(&into->shady, row->shady);
+	sum_add(&into->pinned, row->pinned);
+	sum_add(&into->dead, row->dead);
+	sum_add(&into->before.objects, row->before.objects);
+	sum_add(&into->before.slot_bytes, row->before.slot_bytes);
+	sum_add(&into->before.owned_bytes, row->before.owned_bytes);
 }
 
 static struct heap_row row_of(const struct ruby *ruby, const struct heap_count *count, uint16_t number, bool collected,
@@ -157,7 +161,7 @@ bool histogram_make(const struct ruby *ruby, const struct heap_count *count, boo
 	qsort(ret->rows, ret->nr_rows, sizeof(ret->rows[0]), by_name);
 	for (size_t i = 1; i < ret->nr_rows; i++) {
 		if (by_name(&ret->rows[kept], &ret->rows[i]) == 0) {
-			merge(&ret->rows[kept], &ret->rows[i]);
+			histogram_merge(&ret->rows[kept], &ret->rows[i]);
 			free(ret->rows[i].name);
 		} else {
 			ret->rows[++kept] = ret->rows[i];

@@ -103,6 +103,9 @@ void histogram_clear(struct histogram *histogram);
 /* Adds a row. The histogram owns its name from now on. Returns false, and frees the name, if there is not enough memory. */
 bool histogram_add(struct histogram *histogram, const struct heap_row *row);
 
+/* Adds the numbers of a row to those of another one. No sum is greater than SUM_MAX (heap/sums.h). */
+void histogram_merge(struct heap_row *into, const struct heap_row *row);
+
 /* Adds a path to a row, which owns its text from now on. Returns false, and frees the text, if there is not enough memory. */
 bool histogram_add_path(struct heap_row *row, const struct heap_path *path);
 

@@ -105,17 +105,14 @@ static struct error *look_at(struct object_look *look, const struct session *ses
 	return error ? error : finish_output();
 }
 
-struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, bool json,
-			  enum exit_status *status)
+struct error *object_print(const struct heap_target *target, struct session *session, uint64_t address, size_t rows,
+			   bool json, enum exit_status *status)
 {
 	const size_t limit = rows > 0 ? rows : OBJECT_LOOK_MAX;
 	struct object_look look = {
 	    .target = target, .address = address, .limit = limit, .json = json, .in.limit = limit, .out.limit = limit};
-	struct session *session;
-	struct error *error = heap_open(target, &session);
+	struct error *error;
 
-	if (error)
-		return error;
 	if (heap_reading_begin(session, &look.reading) && heap_reading_prepare(&look.reading, !target->core, 0))
 		error = look_at(&look, session);
 	else
@@ -125,6 +122,18 @@ struct error *object_main(const struct heap_target *target, uint64_t address, si
 	free(look.out.of);
 	free(look.held_by);
 	heap_reading_clear(&look.reading);
+	return error;
+}
+
+struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, bool json,
+			  enum exit_status *status)
+{
+	struct session *session;
+	struct error *error = heap_open(target, &session);
+
+	if (error)
+		return error;
+	error = object_print(target, session, address, rows, json, status);
 	session_close(session);
 	return error;
 }

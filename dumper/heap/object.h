@@ -5,6 +5,7 @@
 #define RBDUMP_OBJECT_H
 
 #include "heap/options.h"
+#include "session/session.h"
 
 /*
  * Prints the object at an address to standard output.
@@ -15,5 +16,12 @@
  */
 struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, bool json,
 			  enum exit_status *status);
+
+/*
+ * The same for a session that heap_open() has opened.
+ *   target  what was opened
+ */
+struct error *object_print(const struct heap_target *target, struct session *session, uint64_t address, size_t rows,
+			   bool json, enum exit_status *status);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/addresses.h"
 #include "base/text.h"
 #include "heap/slot_set.h"
+#include "heap/sums.h"
 #include "ruby/class.h"
 #include "ruby/collections.h"
 #include "ruby/data_refs.h"
@@ -89,10 +90,11 @@ static void name(struct writer *writer, const char *key)
 	fputs_unlocked("\":", writer->stream);
 }
 
+/* Many readers of JSON refuse greater numbers than SUM_MAX. Only a hostile target has such. */
 static void number(struct writer *writer, const char *key, uint64_t value)
 {
 	name(writer, key);
-	fprintf(writer->stream, "%" PRIu64, value);
+	fprintf(writer->stream, "%" PRIu64, sum(value, 0));
 }
 
 static void yes(struct writer *writer, const char *key, bool is)
@@ -136,13 +138,15 @@ static bool is_ascii(const uint8_t *bytes, uint64_t length)
  * The bytes of a String, if they are ASCII. They count as steps: a hostile target can have many Strings with the same
  * bytes.
  */
-static void value(struct writer *writer, struct access *access, struct bytes bytes, uint64_t coderange, uint64_t *steps)
+static void value(struct writer *writer, struct access *access, struct bytes bytes, uint64_t coderange,
+		  struct steps *steps)
 {
 	uint8_t *copy;
 
-	if (bytes.length == 0 || bytes.length > BYTES_MAX || coderange > CODERANGE_7BIT || *steps < bytes.length / 8)
+	if (bytes.length == 0 || bytes.length > BYTES_MAX || coderange > CODERANGE_7BIT ||
+	    steps_for_one(steps) < bytes.length / 8)
 		return;
-	*steps -= bytes.length / 8;
+	steps_take(steps, bytes.length / 8);
 	copy = malloc(bytes.length);
 	if (copy && access_bytes(access, bytes.address, copy, bytes.length) && is_ascii(copy, bytes.length)) {
 		name(writer, "value");
@@ -414,7 +418,7 @@ static bool write_object(void *context, struct heap_walk *walk, const struct hea
 	by_type(writer, walk);
 	references(writer, walk);
 	if (heap_walk_size(walk, object, &owned))
-		number(writer, "memsize", object->slot.size + owned);
+		number(writer, "memsize", sum(object->slot.size, owned));
 	collector_flags(writer);
 	fputs_unlocked("}\n", writer->stream);
 	return !ferror(writer->stream);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/priority.h"
 #include "heap/progress.h"
 #include "session/snapshot.h"
 
@@ -12,6 +13,48 @@ struct held {
 	double max_ms;
 	struct error *error;
 };
+
+/* When the first reading began. */
+struct estimate {
+	uint64_t began_ns, began_cpu_ns;
+};
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return ns_of(&now);
+}
+
+static struct estimate estimate_begin(void)
+{
+	return (struct estimate){.began_ns = monotonic_ns(), .began_cpu_ns = cpu_ns()};
+}
+
+/* Whether the thread that stops the process will have a real-time priority. */
+static bool is_hurry_permitted(void)
+{
+	const bool raised = priority_raise(PRIORITY_SAMPLES);
+
+	if (raised)
+		priority_lower();
+	return raised;
+}
+
+/*
+ * How long the process would be stopped, in milliseconds. While it is stopped, rbdump runs at a real-time priority, if
+ * permitted, and then does not wait for a CPU. So the time for which the first reading has waited for one does not count:
+ * the estimate is the CPU time of all threads of rbdump, or the elapsed time if that is shorter, because several threads
+ * have run at the same time. This is more than a stop takes. Measured: 165 ms of CPU time and 260 to 460 ms of elapsed
+ * time beside other work, for a stop of 75 ms.
+ */
+static double estimate_end(const struct estimate *estimate)
+{
+	const uint64_t elapsed = monotonic_ns() - estimate->began_ns, cpu = cpu_ns() - estimate->began_cpu_ns;
+
+	return (double)(cpu < elapsed && is_hurry_permitted() ? cpu : elapsed) / 1e6;
+}
 
 static struct error *too_long(const struct heap_options *options, const struct session *session, const char *how,
 			      double ms)
@@ -41,10 +84,10 @@ struct error *pause_read(const struct heap_options *options, struct session *ses
 			 double *ms)
 {
 	struct held held = {.work = work, .max_ms = options->max_pause_ms};
-	const uint64_t began = monotonic_ns();
+	const struct estimate estimate = estimate_begin();
 	struct pauses pauses = {0};
 	struct error *error = work->read(work->context, true, 0);
-	const double expected_ms = (double)(monotonic_ns() - began) / 1e6;
+	const double expected_ms = estimate_end(&estimate);
 
 	if (error)
 		return error;

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "heap/histogram.h"
 #include "heap/numbers.h"
+#include "heap/sums.h"
 
 static void range(uint64_t low, uint64_t high, char ret[NUMBER])
 {
@@ -91,8 +92,8 @@ static void growth(uint64_t now, uint64_t before, void (*write)(uint64_t value, 
 /* A row of a comparison: how many objects and bytes there are, and how many more than before. */
 static void compared_row(const char *name, const struct heap_row *row, FILE *stream)
 {
-	const uint64_t now = row->slot_bytes + row->owned_bytes,
-		       before = row->before.slot_bytes + row->before.owned_bytes;
+	const uint64_t now = sum(row->slot_bytes, row->owned_bytes),
+		       before = sum(row->before.slot_bytes, row->before.owned_bytes);
 	char objects[NUMBER], more[NUMBER], size[NUMBER], more_bytes[NUMBER];
 
 	number_text(row->objects, objects);
@@ -162,18 +163,8 @@ void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream
 		write_row(histogram->rows[i].name, &histogram->rows[i], stream);
 		write_paths(histogram, &histogram->rows[i], stream);
 	}
-	for (size_t i = shown; i < histogram->nr_rows; i++) {
-		rest.low += histogram->rows[i].low;
-		rest.high += histogram->rows[i].high;
-		rest.objects += histogram->rows[i].objects;
-		rest.old += histogram->rows[i].old;
-		rest.slot_bytes += histogram->rows[i].slot_bytes;
-		rest.owned_bytes += histogram->rows[i].owned_bytes;
-		rest.inexact += histogram->rows[i].inexact;
-		rest.before.objects += histogram->rows[i].before.objects;
-		rest.before.slot_bytes += histogram->rows[i].before.slot_bytes;
-		rest.before.owned_bytes += histogram->rows[i].before.owned_bytes;
-	}
+	for (size_t i = shown; i < histogram->nr_rows; i++)
+		histogram_merge(&rest, &histogram->rows[i]);
 	if (shown < histogram->nr_rows) {
 		char name[NUMBER];
 

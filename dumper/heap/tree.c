@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "heap/graph.h"
+#include "heap/sums.h"
 
 /* A counting sort by the parent. */
 static void sort_children(const uint32_t *parents, uint32_t nodes, struct tree *tree)
@@ -36,7 +37,7 @@ static void add_weights(const uint32_t *parents, const struct tree *tree, uint32
 			order[found++] = children[j];
 	}
 	while (found-- > 1)
-		weights[parents[order[found]]] += weights[order[found]];
+		sum_add(&weights[parents[order[found]]], weights[order[found]]);
 }
 
 bool tree_make(const uint32_t *parents, uint32_t nodes, uint64_t *weights, struct tree *ret)

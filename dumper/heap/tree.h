@@ -21,8 +21,8 @@ struct tree {
  * Makes a tree, and adds the weight of each node to that of its parent, from the leaves up.
  *   parents  the parent of each of `nodes` nodes; GRAPH_NONE: the node is not in the tree, or is node 0. There must be
  *            no cycle
- *   weights  the weight of each node; receives the weight of each subtree. Weights of nodes that are not in the tree do
- *            not change
+ *   weights  the weight of each node; receives the weight of each subtree, at most SUM_MAX (heap/sums.h). Weights of nodes
+ *            that are not in the tree do not change
  * Returns false if there is not enough memory. The caller frees `ret` with tree_clear().
  */
 bool tree_make(const uint32_t *parents, uint32_t nodes, uint64_t *weights, struct tree *ret);

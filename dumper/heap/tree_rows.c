@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "heap/sums.h"
 
 /* An object gets a row of its own if its subtree has at least this part of the whole weight. */
 #define ALONE_PART 50
@@ -53,7 +54,7 @@ static bool add_child(struct level *level, uint32_t node)
 		return add_row(level, &(struct tree_row){
 					  .node = node, .group = group, .objects = 1, .weight = how->weights[node]});
 	level->merged[group].objects++;
-	level->merged[group].weight += how->weights[node];
+	sum_add(&level->merged[group].weight, how->weights[node]);
 	level->merged[group].node = level->merged[group].objects == 1 ? node : GRAPH_NONE;
 	return true;
 }
@@ -71,9 +72,10 @@ static int by_weight(const void *a, const void *b)
 static bool find_rows(struct level *level)
 {
 	const struct tree_rows *how = level->how;
+	const size_t groups = census_end(how->graph->census);
 	bool enough = true;
 
-	level->merged = calloc(CENSUS_GROUPS + 1, sizeof(level->merged[0]));
+	level->merged = calloc(groups, sizeof(level->merged[0]));
 	if (!level->merged)
 		return false;
 	for (size_t i = 0; i < level->nr_nodes; i++) {
@@ -83,7 +85,7 @@ static bool find_rows(struct level *level)
 		for (uint32_t j = 0; j < count && enough; j++)
 			enough = add_child(level, children[j]);
 	}
-	for (size_t i = 0; i <= CENSUS_GROUPS && enough; i++) {
+	for (size_t i = 0; i < groups && enough; i++) {
 		struct tree_row *row = &level->merged[i];
 
 		row->group = (uint16_t)i;
@@ -142,7 +144,7 @@ static uint32_t next_of_list(const struct tree_rows *how, uint32_t node)
 	const uint32_t *children = tree_children(how->tree, node, &count);
 
 	for (uint32_t i = 0; i < count; i++) {
-		all += how->weights[children[i]];
+		sum_add(&all, how->weights[children[i]]);
 		if (heaviest == GRAPH_NONE || how->weights[children[i]] > how->weights[heaviest])
 			heaviest = children[i];
 	}

@@ -266,7 +266,7 @@ static bool give_boxes(struct refs_walk *walk, uint64_t ext, bool (*give)(struct
 		refs_give_member(walk, box, F_box_object, "box");
 	if (slot_has_flag(walk->refs->layout, walk->flags, E_RCLASS_BOXABLE))
 		table = slot_member(walk->refs->layout, walk->slot, F_class_boxable_table);
-	return table == 0 || (st_each_step(walk->access, table, &walk->refs->steps, give_box, &boxes) && boxes.all);
+	return table == 0 || (st_each_step(walk->access, table, &walk->steps, give_box, &boxes) && boxes.all);
 }
 
 static bool give_all(struct refs_walk *walk, bool (*give)(struct refs_walk *walk, uint64_t ext))

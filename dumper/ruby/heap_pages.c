@@ -73,6 +73,20 @@ static bool can_be(const struct heap_page *page)
 	       page->start <= UINT64_MAX - HEAP_PAGE_BYTES_MAX;
 }
 
+/*
+ * An element of the list cannot be read. Neither can those in the same page of memory: goes on behind them. A hostile list
+ * has millions of elements that are not there.
+ */
+static void skip_unreadable(struct heap_pages *pages)
+{
+	const struct access *access = &pages->access;
+	const uint64_t size = has_rows(access->layout) ? access_sizeof(access, S_heap_row) : 8;
+	const uint64_t at = pages->list + pages->next * size;
+	const uint64_t behind = ((at & ~(MEMORY_PAGE - 1)) + MEMORY_PAGE - pages->list) / (size > 0 ? size : 8);
+
+	pages->next = behind > pages->next ? behind : pages->next + 1;
+}
+
 bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret)
 {
 	const struct layout *layout = pages->access.layout;
@@ -91,7 +105,10 @@ bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret)
 		if (layout_has(layout, F_heap_page_slot_size))
 			ret->slot_size = access_member(&described, ret->address, F_heap_page_slot_size);
 	}
-	pages->next++;
+	if (access.failed)
+		skip_unreadable(pages);
+	else
+		pages->next++;
 	/* The list is sorted (gc.c, heap_page_allocate). */
 	ret->damaged = access.failed || described.failed || !fills || !can_be(ret) || ret->start < pages->end;
 	if (!ret->damaged)

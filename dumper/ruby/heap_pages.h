@@ -55,7 +55,10 @@ bool heap_pages_are_known(const struct layout *layout);
 bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const struct layout *layout, uint64_t vm,
 		      struct heap_pages *ret);
 
-/* Reads the next page. Returns false at the end of the list. */
+/*
+ * Reads the next page. Returns false at the end of the list. Of a part of the list that cannot be read, gives only one page,
+ * which is damaged.
+ */
 bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret);
 
 #endif

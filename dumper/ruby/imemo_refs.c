@@ -299,7 +299,7 @@ static bool cdhash_refs(struct refs_walk *walk)
 {
 	return has(walk, F_cdhash_table) &&
 	       st_each_step(walk->access, access_address(walk->access, walk->slot->address, F_cdhash_table),
-			    &walk->refs->steps, give_key, walk);
+			    &walk->steps, give_key, walk);
 }
 
 bool imemo_refs(struct refs_walk *walk)

@@ -304,7 +304,8 @@ bool object_refs_each(struct object_refs *refs, struct access *access, const str
 	const struct layout *layout = refs->layout;
 	const uint64_t flags = slot_flags(layout, slot);
 	struct access try = *access;
-	struct refs_walk walk = {refs, &try, slot, flags, visit, context};
+	const uint64_t steps = steps_for_one(&refs->steps);
+	struct refs_walk walk = {refs, &try, slot, flags, visit, context, steps};
 	const enum kind kind = refs->kinds[(flags & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value) % OBJECT_TYPES];
 	bool all = true;
 
@@ -314,7 +315,9 @@ bool object_refs_each(struct object_refs *refs, struct access *access, const str
 		give(&walk, slot_member(layout, slot, F_basic_klass), REF_CLASS, 0);
 	if (ivars_may_be_generic(layout, flags) || (layout->enumerators[E_imemo_fields].present && has_class(kind)))
 		all = generic_ivars(&walk);
-	return by_kind(&walk, kind) && !try.failed && all;
+	all &= by_kind(&walk, kind) && !try.failed;
+	steps_take(&refs->steps, steps - walk.steps);
+	return all;
 }
 
 bool object_refs_read(const struct ruby *ruby, struct object_refs *ret)
@@ -332,7 +335,7 @@ bool object_refs_read(const struct ruby *ruby, struct object_refs *ret)
 	    {E_RUBY_T_COMPLEX, REFS_COMPLEX}, {E_RUBY_T_RATIONAL, REFS_RATIONAL},
 	};
 
-	*ret = (struct object_refs){.layout = ruby->layout, .steps = OBJECT_REFS_STEPS};
+	*ret = (struct object_refs){.layout = ruby->layout, .steps = {OBJECT_REFS_STEPS, OBJECT_REFS_LEAST}};
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		const struct layout_number *type = &ruby->layout->enumerators[kinds[i].type];
 

@@ -21,7 +21,7 @@ void object_refs_clear(struct object_refs *refs);
  * Calls `visit` for each reference of an object.
  *   access  for the structs outside the slot
  * Returns whether all references are known. They are not if only C code knows them (data_refs.h), if the layout lacks a
- * member, if a struct cannot be read or cannot be right, or if there were no steps left.
+ * member, if a struct cannot be read or cannot be right, or if it would take more steps than one object may.
  */
 bool object_refs_each(struct object_refs *refs, struct access *access, const struct object_slot *slot,
 		      object_ref_visit *visit, void *context);

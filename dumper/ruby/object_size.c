@@ -14,9 +14,6 @@
 /* The number of a string's encoding has 7 bits (encoding.h, ENCODING_MASK, v1_9_3_0 to v4_0_5 and head). */
 #define ENCODING_BITS 0x7fu
 
-/* More than any object owns: what is more is garbage. */
-#define OWNED_MAX (UINT64_C(1) << 46)
-
 /* internal/bignum.h, BDIGIT (up to 2.1 include/ruby/defines.h), v1_9_3_0 to v4_0_5 and head: an unsigned int. */
 #define BDIGIT_BYTES 4
 
@@ -209,12 +206,12 @@ static bool fields_size(struct object_sizes *sizes, struct access *access, const
 }
 
 static bool imemo_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
-		       uint64_t flags, uint64_t *ret)
+		       uint64_t flags, uint64_t *steps, uint64_t *ret)
 {
 	const uint64_t type = value_imemo_type(sizes->layout, flags);
 
 	if (is(sizes, type, E_imemo_iseq))
-		return iseq_size(access, slot->address, flags, &sizes->steps, ret);
+		return iseq_size(access, slot->address, flags, steps, ret);
 	if (is(sizes, type, E_imemo_fields))
 		return fields_size(sizes, access, slot, flags, ret);
 	if (is(sizes, type, E_imemo_ast))
@@ -260,7 +257,7 @@ uint64_t object_size_wants(const struct object_sizes *sizes, const struct object
 
 /* The bytes that an object owns because of its type. */
 static bool size_by_type(struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
-			 uint64_t flags, uint64_t *ret)
+			 uint64_t flags, uint64_t *steps, uint64_t *ret)
 {
 	struct object_shape shape;
 
@@ -276,16 +273,16 @@ static bool size_by_type(struct object_sizes *sizes, struct access *access, cons
 	case SIZE_OBJECT:
 		return ivars_size(sizes, access, slot, flags, ret);
 	case SIZE_IMEMO:
-		return imemo_size(sizes, access, slot, flags, ret);
+		return imemo_size(sizes, access, slot, flags, steps, ret);
 	case SIZE_STRUCT:
 		return struct_size(sizes, slot, flags, ret);
 	case SIZE_BIGNUM:
 		return bignum_size(sizes, slot, flags, ret);
 	case SIZE_CLASS:
 		ivars_shape(&sizes->ivars, flags, &shape);
-		return class_size(access, slot->address, flags, shape.address, &sizes->steps, ret);
+		return class_size(access, slot->address, flags, shape.address, steps, ret);
 	case SIZE_ICLASS:
-		return class_included_size(access, slot->address, flags, &sizes->steps, ret);
+		return class_included_size(access, slot->address, flags, steps, ret);
 	case SIZE_HASH:
 		return hash_size(sizes, access, slot, flags, ret);
 	case SIZE_REGEXP:
@@ -330,19 +327,21 @@ static bool generic_ivars_size(struct object_sizes *sizes, struct access *access
 bool object_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot, uint64_t *owned)
 {
 	struct access try = *access;
-	const uint64_t flags = slot_flags(sizes->layout, slot);
+	const uint64_t flags = slot_flags(sizes->layout, slot), allowed = steps_for_one(&sizes->steps);
+	uint64_t steps = allowed;
 	bool exact;
 
 	*owned = 0;
-	exact = size_by_type(sizes, &try, slot, flags, owned);
-	if (try.failed || *owned > OWNED_MAX) {
+	exact = size_by_type(sizes, &try, slot, flags, &steps, owned);
+	steps_take(&sizes->steps, allowed - steps);
+	if (try.failed || *owned > sizes->owned_max) {
 		*owned = 0;
 		exact = false;
 	}
 	if (ivars_may_be_generic(sizes->layout, flags)) {
 		uint64_t size = 0;
 
-		if (generic_ivars_size(sizes, access, slot, flags, &size) && size <= OWNED_MAX)
+		if (generic_ivars_size(sizes, access, slot, flags, &size) && size <= sizes->owned_max)
 			*owned += size;
 		else
 			exact = false;
@@ -373,7 +372,8 @@ static void read_kinds(struct object_sizes *sizes)
 
 bool object_sizes_read(const struct ruby *ruby, struct object_sizes *ret)
 {
-	*ret = (struct object_sizes){.layout = ruby->layout};
+	*ret = (struct object_sizes){
+	    .layout = ruby->layout, .owned_max = OBJECT_OWNED_MAX, .steps = {OBJECT_SIZE_STEPS, OBJECT_SIZE_LEAST}};
 	read_kinds(ret);
 	return ivars_read(ruby, &ret->ivars);
 }

@@ -18,6 +18,7 @@
 #include "ruby/ivars.h"
 #include "ruby/object_slot.h"
 #include "ruby/ruby.h"
+#include "ruby/steps.h"
 
 /* How the size of an object is computed. This depends on the object's type. */
 enum object_size_kind {
@@ -43,15 +44,22 @@ struct object_sizes {
 	const struct layout *layout;
 	uint8_t kinds[OBJECT_TYPES]; /* enum object_size_kind, by RUBY_T_ type */
 	struct ivars ivars;
+	uint64_t owned_max; /* more bytes than an object can own; the caller can set a smaller number */
 	/*
-	 * How many entries of tables may still be read. The caller sets it, for example again for each page of the
+	 * How many entries of tables may still be read. The caller sets `left`, for example again for each page of the
 	 * heap.
 	 */
-	uint64_t steps;
+	struct steps steps;
 };
 
+/* More bytes than any object owns: what is more is garbage. */
+#define OBJECT_OWNED_MAX (UINT64_C(1) << 46)
+
 /* A good number of steps for the objects of one page of the heap. */
-#define OBJECT_SIZE_STEPS 65536u
+#define OBJECT_SIZE_STEPS 131072u
+
+/* More than most objects have. */
+#define OBJECT_SIZE_LEAST 256u
 
 /*
  * Reads what is needed for the sizes of all objects. Returns false if there is not enough memory. The caller frees
@@ -75,7 +83,8 @@ static inline bool object_size_may_want(const struct object_sizes *sizes, uint64
 /*
  * Computes how many bytes an object owns outside its slot.
  *   access  for the structs outside the slot
- *   owned   receives the number of bytes. If the number is not known exactly, receives the bytes that are known
+ *   owned   receives the number of bytes, at most sizes->owned_max. If the number is not known exactly, receives the bytes
+ *           that are known
  * Returns whether the number is exact. It is not exact for a T_DATA, whose memory is known only to the C code that made
  * it; for code up to 2.6; for classes up to 2.3, and for classes with data for several boxes (Ruby::Box); if the layout
  * lacks a member, or if a struct cannot be read or cannot be right.

@@ -253,6 +253,23 @@ static void add_local(const struct ruby *ruby, struct access *access, uint64_t e
 	text_clear(&name);
 }
 
+/* References whose `name` is an ID: what is before it. */
+static const char *prefix_of(enum ref_label label)
+{
+	switch (label) {
+	case REF_IVAR_NAMED:
+		return "";
+	case REF_CONSTANT:
+		return "constant ";
+	case REF_CLASS_VARIABLE:
+		return "class variable ";
+	case REF_METHOD:
+		return "method ";
+	default:
+		return NULL;
+	}
+}
+
 void object_add_ref(const struct ruby *ruby, struct access *access, struct ivars *ivars, uint64_t from,
 		    const struct object_ref *ref, struct text *text)
 {
@@ -262,12 +279,13 @@ void object_add_ref(const struct ruby *ruby, struct access *access, struct ivars
 	    [REF_SUPER] = "superclass",	     [REF_CODE] = "code",
 	};
 
+	if (prefix_of(ref->label)) {
+		add_id(ruby, access, ref->name, prefix_of(ref->label), text);
+		return;
+	}
 	switch (ref->label) {
 	case REF_IVAR:
 		add_ivar(ruby, access, ivars, from, ref->name, text);
-		break;
-	case REF_IVAR_NAMED:
-		add_id(ruby, access, ref->name, "", text);
 		break;
 	case REF_ELEMENT:
 		text_format(text, "[%" PRIu64 "]", ref->name);
@@ -279,15 +297,6 @@ void object_add_ref(const struct ruby *ruby, struct access *access, struct ivars
 		text_format(text, "[");
 		add_value(ruby, access, ref->name, text);
 		text_format(text, "]");
-		break;
-	case REF_CONSTANT:
-		add_id(ruby, access, ref->name, "constant ", text);
-		break;
-	case REF_CLASS_VARIABLE:
-		add_id(ruby, access, ref->name, "class variable ", text);
-		break;
-	case REF_METHOD:
-		add_id(ruby, access, ref->name, "method ", text);
 		break;
 	case REF_VARIABLE:
 		add_local(ruby, access, from, ref->name, text);

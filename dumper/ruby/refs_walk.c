@@ -24,9 +24,9 @@ bool refs_give_words(struct refs_walk *walk, uint64_t address, uint64_t count, e
 	for (uint64_t i = 0; i < count;) {
 		uint64_t part = count - i < 512 ? count - i : 512;
 
-		if (walk->refs->steps < part || !access_bytes(walk->access, address + i * 8, words, part * 8))
+		if (walk->steps < part || !access_bytes(walk->access, address + i * 8, words, part * 8))
 			return false;
-		walk->refs->steps -= part;
+		walk->steps -= part;
 		for (uint64_t j = 0; j < part; j++, i++)
 			refs_give(walk, words[j], label, i, certainty);
 	}
@@ -54,5 +54,5 @@ bool refs_give_table(struct refs_walk *walk, uint64_t table, enum ref_label labe
 {
 	struct table_walk context = {walk, label, keys};
 
-	return st_each_step(walk->access, table, &walk->refs->steps, give_entry, &context);
+	return st_each_step(walk->access, table, &walk->steps, give_entry, &context);
 }

@@ -13,6 +13,7 @@
 #include "ruby/ivars.h"
 #include "ruby/object_slot.h"
 #include "ruby/ruby.h"
+#include "ruby/steps.h"
 
 enum ref_certainty { REF_EXACT, REF_DECLARED, REF_CONSERVATIVE };
 
@@ -64,15 +65,15 @@ struct object_refs {
 	uint8_t kinds[OBJECT_TYPES]; /* how the references are found, by RUBY_T_ type */
 	struct ivars ivars;
 	struct data_type types[DATA_TYPES_KEPT];
-	/*
-	 * How many words and entries of tables may still be read. The caller sets it to the number that all objects of
-	 * a heap can have together.
-	 */
-	uint64_t steps;
+	/* How many words and entries of tables may still be read. The caller sets `left`: see OBJECT_REFS_STEPS. */
+	struct steps steps;
 };
 
-/* The number of words in 64 GiB of memory. */
+/* Twice the number of words in 32 GiB of memory. */
 #define OBJECT_REFS_STEPS (UINT64_C(1) << 33)
+
+/* More than most objects have. */
+#define OBJECT_REFS_LEAST 1024u
 
 /* The walk. */
 struct refs_walk {
@@ -82,6 +83,7 @@ struct refs_walk {
 	uint64_t flags;
 	object_ref_visit *visit;
 	void *context;
+	uint64_t steps; /* how many the object may still take */
 };
 
 /* Gives a reference to the visitor, if `value` can be an object. */
@@ -107,9 +109,9 @@ void refs_give_member(const struct refs_walk *walk, uint64_t at, enum layout_mem
 /* Takes a step. Returns false if there is none left. */
 static inline bool refs_step(struct refs_walk *walk)
 {
-	if (walk->refs->steps == 0)
+	if (walk->steps == 0)
 		return false;
-	walk->refs->steps--;
+	walk->steps--;
 	return true;
 }
 

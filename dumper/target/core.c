@@ -309,6 +309,20 @@ static bool may_have(const struct target *target, uint64_t address)
 	return true;
 }
 
+/* The segments of a hostile core can overlap. */
+static uint64_t mapped_bytes(const struct target *target)
+{
+	const struct core *core = target->core;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < core->nr_segments; i++) {
+		const uint64_t length = core->segments[i].end - core->segments[i].start;
+
+		bytes = length < INT64_MAX - bytes ? bytes + length : INT64_MAX;
+	}
+	return bytes;
+}
+
 const struct target_operations core_operations = {
     .name = "the core of process",
     .is = "was",
@@ -318,6 +332,7 @@ const struct target_operations core_operations = {
     .read_pages = read_pages,
     .open_file = core_open_file,
     .may_have = may_have,
+    .mapped_bytes = mapped_bytes,
     .lacks_page = lacks_page,
     .lacks = describe_lack,
     .find_mapping = find_mapping,

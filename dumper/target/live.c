@@ -315,6 +315,15 @@ static bool may_have(const struct target *target, uint64_t address)
 	return at < target->nr_mappings && target->mappings[at].start <= address;
 }
 
+static uint64_t mapped_bytes(const struct target *target)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < target->nr_mappings; i++)
+		bytes += target->mappings[i].end - target->mappings[i].start;
+	return bytes;
+}
+
 const struct target_operations live_operations = {
     .name = "process",
     .is = "is",
@@ -324,6 +333,7 @@ const struct target_operations live_operations = {
     .read_pages = read_pages,
     .open_file = open_file,
     .may_have = may_have,
+    .mapped_bytes = mapped_bytes,
     .update_mappings = update_mappings,
     .is_ending = is_ending,
 };

@@ -24,6 +24,11 @@ bool target_may_have(const struct target *target, uint64_t address)
 	return target->operations->may_have(target, address);
 }
 
+uint64_t target_mapped_bytes(const struct target *target)
+{
+	return target->operations->mapped_bytes(target);
+}
+
 bool target_is_ending(const struct target *target)
 {
 	return target->operations->is_ending && target->operations->is_ending(target);

@@ -60,6 +60,7 @@ struct target_operations {
 	void (*read_pages)(const struct target *target, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
 	int (*open_file)(const struct target *target, const struct mapping *mapping);
 	bool (*may_have)(const struct target *target, uint64_t address);
+	uint64_t (*mapped_bytes)(const struct target *target);
 
 	/* Reads the mappings again. This function pointer is NULL if the mappings never change. */
 	void (*update_mappings)(struct target *target);
@@ -120,6 +121,12 @@ void target_read_pages(void *target, const uint64_t *pages, size_t count, uint8_
  * the mappings were last read. For a core: true for any address, because a core does not list all memory.
  */
 bool target_may_have(const struct target *target, uint64_t address);
+
+/*
+ * How many bytes of memory the target has. For a live process: how many were mapped when the mappings were last read. For a
+ * core: how many the core says that the process had, but at most INT64_MAX.
+ */
+uint64_t target_mapped_bytes(const struct target *target);
 
 /* Whether the target's process has ended or is ending; false for a core. */
 bool target_is_ending(const struct target *target);

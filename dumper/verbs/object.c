@@ -20,6 +20,22 @@ static const struct option long_options[] = {
 #define TOP	30
 #define TOP_MAX 1e6
 
+/* Takes the arguments that are no options: PID, or EXE after a core, and the address, which is the last one. */
+static int take_arguments(const struct command_line *line, int argc, char **argv, struct heap_target *target,
+			  uint64_t *address)
+{
+	int last, wrong;
+
+	if (optind == argc)
+		return command_line_wrong(line, "", "give the ADDRESS of an object");
+	if (!command_line_address(argv[argc - 1], address))
+		return command_line_wrong(line, argv[argc - 1], " is not an ADDRESS of the form 0x7f0012345678");
+	wrong = heap_target_finish(line, argc - 1, argv, target, &last);
+	if (!wrong && last < argc - 1)
+		wrong = command_line_unexpected(line, argv[last]);
+	return wrong;
+}
+
 int object_command(int argc, char **argv)
 {
 	const struct command_line line = {"object", help_object, long_options};
@@ -30,7 +46,7 @@ int object_command(int argc, char **argv)
 	uint64_t address;
 	struct error *error;
 	double number;
-	int option, wrong, last;
+	int option, wrong;
 
 	optind = 1;
 	opterr = 0;
@@ -56,16 +72,9 @@ int object_command(int argc, char **argv)
 			return command_line_other(&line, option, argv);
 		}
 	}
-	/* The address is the last argument. */
-	if (optind == argc)
-		return command_line_wrong(&line, "", "give the ADDRESS of an object");
-	if (!command_line_address(argv[argc - 1], &address))
-		return command_line_wrong(&line, argv[argc - 1], " is not an ADDRESS of the form 0x7f0012345678");
-	wrong = heap_target_finish(&line, argc - 1, argv, &target, &last);
+	wrong = take_arguments(&line, argc, argv, &target, &address);
 	if (wrong)
 		return wrong;
-	if (last < argc - 1)
-		return command_line_unexpected(&line, argv[last]);
 	error = object_main(&target, address, rows, json, &status);
 	return error ? tell_error(error) : (int)status;
 }

@@ -10,8 +10,8 @@
  * Each of these three has an address that is always the same, and nothing else is mapped. So images of one layout can be
  * mixed.
  */
-#ifndef RBDUMP_IMAGE_H
-#define RBDUMP_IMAGE_H
+#ifndef RBDUMP_FUZZ_IMAGE_H
+#define RBDUMP_FUZZ_IMAGE_H
 
 #include <stdint.h>
 

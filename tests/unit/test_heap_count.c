@@ -14,10 +14,11 @@
 #include "base/clock.h"
 #include "heap/heap_count.h"
 #include "heap/progress.h"
+#include "heap/sums.h"
 #include "synthetic.h"
 
 /* A slot has room for each synthetic object; a page has so many slots. */
-enum { SLOT = 160, SLOTS = 100, PAGES = 3 };
+enum { SLOT = 352, SLOTS = 100, PAGES = 3 };
 
 /* More than what is bounded takes, sanitized and on a busy machine. */
 #define MUCH_NS 5000000000L
@@ -142,7 +143,6 @@ static void test_once(void **state)
 	assert_int_equal(group_of(E_RUBY_T_DATA, 0x2000)->inexact, 1);
 }
 
-/* What a slot had at one of both readings only is possible; what it had at both is certain. */
 /* ^C ends a reading, and no other one. */
 static void test_interrupt(void **state)
 {
@@ -170,6 +170,7 @@ static void test_interrupt(void **state)
 	assert_int_equal(scene.count.totals.objects, PAGES);
 }
 
+/* What a slot had at one of both readings only is possible; what it had at both is certain. */
 static void test_twice(void **state)
 {
 	uint64_t low, high;
@@ -215,6 +216,36 @@ static void test_dead(void **state)
 	assert_int_equal(dead, 10);
 	assert_int_equal(scene.count.totals.dead, 10);
 	assert_int_equal(scene.count.totals.objects, 0);
+}
+
+/* A String that says that it owns so many bytes. */
+static void put_string(uint64_t slot, uint64_t capacity)
+{
+	const uint64_t at = scene.start[0] + slot * SLOT;
+
+	put(0, slot, E_RUBY_T_STRING, 0x1000);
+	synthetic_set(scene.s, at, F_basic_flags,
+		      synthetic_enum(scene.s, E_RUBY_T_STRING) | synthetic_enum(scene.s, E_RSTRING_NOEMBED));
+	synthetic_set(scene.s, at, F_string_capa, capacity);
+}
+
+/* No object owns more than the target has, and sums do not wrap around. */
+static void test_owned(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++)
+		put_string(i, i < 3 ? 1000 : 900);
+	begin();
+	scene.count.owned_max = 950;
+	heap_count_once(&scene.count);
+	assert_int_equal(group_of(E_RUBY_T_STRING, 0x1000)->objects, 10);
+	assert_int_equal(group_of(E_RUBY_T_STRING, 0x1000)->owned_bytes, 7 * 901);
+	assert_int_equal(group_of(E_RUBY_T_STRING, 0x1000)->inexact, 3);
+	for (uint64_t i = 0; i < 10; i++)
+		put_string(i, UINT64_MAX / 4);
+	scene.count.owned_max = UINT64_MAX;
+	heap_count_once(&scene.count);
+	assert_int_equal(group_of(E_RUBY_T_STRING, 0x1000)->owned_bytes, SUM_MAX);
 }
 
 /* Each object has a class of its own. */
@@ -308,6 +339,23 @@ static void test_page_not_mapped(void **state)
 	assert_true(scene.count.totals.unread >= 1);
 }
 
+/* Behind the list, there is nothing. */
+static void test_list_too_long(void **state)
+{
+	uint64_t objspace;
+
+	(void)state;
+	memcpy(&objspace,
+	       scene.s->bytes + (scene.s->ruby.vm - SYNTHETIC_BASE) + scene.s->layout->members[F_vm_objspace].offset,
+	       8);
+	synthetic_set(scene.s, objspace, F_objspace_nr_pages, 1 << 24);
+	put(1, 7, E_RUBY_T_FLOAT, 0x1000);
+	count_damaged(PAGES);
+	assert_int_equal(scene.count.totals.objects, 1);
+	/* One for each page of memory of the list, not one for each element. */
+	assert_in_range(scene.count.totals.unread, 1, (1 << 24) / (MEMORY_PAGE / 8) + MEMORY_PAGE);
+}
+
 static void test_list_nowhere(void **state)
 {
 	uint64_t objspace;
@@ -333,6 +381,7 @@ int main(void)
 	    TEST(test_interrupt),
 	    TEST(test_twice),
 	    TEST(test_dead),
+	    TEST(test_owned),
 	    TEST(test_too_many_groups),
 	    TEST(test_slot_size),
 	    TEST(test_too_many_slots),
@@ -340,6 +389,7 @@ int main(void)
 	    TEST(test_pages_overlap),
 	    TEST(test_one_page_for_ever),
 	    TEST(test_page_not_mapped),
+	    TEST(test_list_too_long),
 	    TEST(test_list_nowhere),
 	};
 

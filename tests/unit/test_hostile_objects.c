@@ -1,6 +1,7 @@
 /*
  * Objects whose memory is random: whatever their types and members are, a walk over their references, their sizes and their
- * texts end, and read nothing but the target's memory.
+ * texts end, and read nothing but the target's memory. And objects that lead to more than they can have: what is known of
+ * the others stays known.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +92,7 @@ static uint64_t try_object(struct synthetic *s, struct object_refs *refs, struct
 	uint64_t given = 0, owned, length;
 
 	assert_true(access_bytes(&access, address, bytes, sizeof(bytes)));
-	refs->steps = sizes->steps = STEPS;
+	refs->steps.left = sizes->steps.left = STEPS;
 	for (enum refs_round round = 0; round < REFS_ROUNDS; round++)
 		object_refs_wants(refs, &access, &slot, round, &length);
 	object_refs_each(refs, &access, &slot, count, &given);
@@ -129,10 +130,122 @@ static void test_random_objects(void **state)
 	assert_in_range(given, ROUNDS * OBJECTS, UINT64_MAX);
 }
 
+/* How many hostile objects there are before the others. */
+#define HOSTILE 100
+
+static void count_all(void *context, const struct object_ref *ref)
+{
+	(void)ref;
+	++*(uint64_t *)context;
+}
+
+/* How many references an object has; *all receives whether these are all. */
+static uint64_t refs_of(struct synthetic *s, struct object_refs *refs, uint64_t address, bool *all)
+{
+	const struct object_slot slot = {address, s->bytes + (address - SYNTHETIC_BASE), SLOT};
+	struct access access = ruby_access(&s->ruby);
+	uint64_t given = 0;
+
+	*all = object_refs_each(refs, &access, &slot, count_all, &given);
+	return given;
+}
+
+/* An Array with as many elements, all of which are objects. */
+static uint64_t array_of(struct synthetic *s, uint64_t count)
+{
+	const uint64_t words = synthetic_allocate(s, count * 8), array = synthetic_array(s, NULL, 0);
+
+	for (uint64_t i = 0; i < count; i++)
+		synthetic_put_word(s, words + i * 8, SYNTHETIC_BASE + 8);
+	synthetic_set(s, array, F_array_heap_ptr, words);
+	synthetic_set(s, array, F_array_heap_len, count);
+	return array;
+}
+
+/* Memory of C functions that is in a list with itself. */
+static uint64_t endless_list(struct synthetic *s)
+{
+	const uint64_t list = synthetic_imemo(s, S_tmpbuf, E_imemo_tmpbuf);
+
+	synthetic_set(s, list, F_tmpbuf_next, list);
+	return list;
+}
+
+static void test_refs_of_others(void **state)
+{
+	struct synthetic *s = *state;
+	const uint64_t large = array_of(s, 20000), small = array_of(s, OBJECT_REFS_LEAST / 2), list = endless_list(s);
+	static struct object_refs refs;
+	bool all;
+
+	synthetic_allocate(s, SLOT);
+	assert_true(object_refs_read(&s->ruby, &refs));
+	refs.ivars.generic_known = true;
+	refs.steps.left = 100000;
+	refs_of(s, &refs, list, &all);
+	assert_false(all);
+	/* One object takes at most half. */
+	assert_in_range(refs.steps.left, 40000, 60000);
+	assert_int_equal(refs_of(s, &refs, large, &all), 20000);
+	assert_true(all);
+	for (int i = 0; i < HOSTILE; i++)
+		refs_of(s, &refs, list, &all);
+	assert_int_equal(refs.steps.left, 0);
+	assert_true(refs_of(s, &refs, large, &all) < 20000);
+	assert_false(all);
+	assert_int_equal(refs_of(s, &refs, small, &all), OBJECT_REFS_LEAST / 2);
+	assert_true(all);
+	object_refs_clear(&refs);
+}
+
+/* Code with one inline cache of a constant, the path of which has so many parts. */
+static uint64_t code_with_path(struct synthetic *s, uint64_t parts)
+{
+	const uint64_t code = synthetic_code(s, E_ISEQ_TYPE_METHOD, "code"), body = synthetic_body(s, code);
+	const uint64_t caches = synthetic_struct(s, S_is_entry), path = synthetic_allocate(s, (parts + 1) * 8);
+
+	for (uint64_t i = 0; i < parts; i++)
+		synthetic_put_word(s, path + i * 8, 1);
+	synthetic_put_word(s, path + parts * 8, 0);
+	synthetic_set(s, caches, F_constant_cache_segments, path);
+	synthetic_set(s, body, F_body_is_entries, caches);
+	synthetic_set(s, body, F_body_ic_size, 1);
+	return code;
+}
+
+static bool size_of(struct synthetic *s, struct object_sizes *sizes, uint64_t address, uint64_t *owned)
+{
+	const struct object_slot slot = {address, s->bytes + (address - SYNTHETIC_BASE), SLOT};
+	struct access access = ruby_access(&s->ruby);
+
+	return object_size(sizes, &access, &slot, owned);
+}
+
+static void test_sizes_of_others(void **state)
+{
+	struct synthetic *s = *state;
+	const uint64_t hostile = code_with_path(s, OBJECT_SIZE_STEPS), other = code_with_path(s, 100);
+	static struct object_sizes sizes;
+	uint64_t owned, again;
+
+	synthetic_allocate(s, SLOT);
+	assert_true(object_sizes_read(&s->ruby, &sizes));
+	assert_true(size_of(s, &sizes, other, &owned));
+	assert_in_range(owned, 100 * 8, 100000);
+	for (int i = 0; i < HOSTILE; i++)
+		assert_false(size_of(s, &sizes, hostile, &again));
+	assert_int_equal(sizes.steps.left, 0);
+	assert_true(size_of(s, &sizes, other, &again));
+	assert_int_equal(again, owned);
+	object_sizes_clear(&sizes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_random_objects, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_refs_of_others, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_sizes_of_others, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

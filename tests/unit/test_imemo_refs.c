@@ -28,10 +28,10 @@ static void note(void *context, const struct object_ref *ref)
 static struct given refs_in(struct synthetic *s, uint64_t object, uint64_t steps)
 {
 	struct given given = {.count = 0};
-	struct object_refs refs = {.layout = s->layout, .steps = steps};
+	struct object_refs refs = {.layout = s->layout};
 	const struct object_slot slot = {object, s->bytes + (object - SYNTHETIC_BASE), 1024};
 	struct access access = ruby_access(&s->ruby);
-	struct refs_walk walk = {&refs, &access, &slot, slot_flags(s->layout, &slot), note, &given};
+	struct refs_walk walk = {&refs, &access, &slot, slot_flags(s->layout, &slot), note, &given, steps};
 
 	assert_true(ivars_read(&s->ruby, &refs.ivars));
 	given.all = imemo_refs(&walk);
