@@ -104,10 +104,12 @@ def test_core(ruby, rbdump, extension, tmp_path):
 @pytest.mark.outer_rubies
 def test_ranges(ruby, rbdump, request):
     """While a program makes objects as fast as it can, those that it keeps are within the range of each look."""
-    looks = 100 if request.config.getoption("--soak") else 15
-    certain = 0
+    wanted = 100 if request.config.getoption("--soak") else 15
+    looks = certain = 0
     with ready(ruby, "churn.rb") as program:
-        for _ in range(looks):
+        # On a busy machine, a collection begins during nearly every look.
+        while looks < wanted or (certain == 0 and looks < 200):
+            looks += 1
             answer = heap(rbdump, program.pid)
             rows = {row["class"]: row for row in answer["classes"] if row["type"] == "T_OBJECT"}
             assert rows["Keeps"]["low"] <= 5_000 <= rows["Keeps"]["high"]
