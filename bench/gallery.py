@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Records rubocop, rake and puma, as Debian has them, from start to end, and makes doc/gallery.md of it.
+"""Records rubocop, rake and puma, as Debian has them, from start to end, looks for leaks in Rails, and makes doc/gallery.md.
 
-    bench/gallery.py [NAME…]
+    bench/gallery.py [NAME…]    rubocop, rake, puma, leaks: only these sections are made anew
 
-It needs Debian's rubocop, rake, puma, ruby-rdoc (part of ruby) and chromium, and some three minutes.
+It needs Debian's rubocop, rake, puma, rails, ruby-rdoc (part of ruby) and chromium, and some four minutes.
 """
 
 import contextlib
@@ -97,6 +97,19 @@ def puma(folder):
     return command, {}, lambda process: serve(port, process)
 
 
+def picture(name, page):
+    """Keeps a flame graph as a page and as a picture."""
+    GALLERY.mkdir(exist_ok=True)
+    file = GALLERY / f"{name}.html"
+    file.write_text(page)
+    with tempfile.TemporaryDirectory(prefix="rbdump-browser-") as profile:
+        subprocess.run(
+            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--hide-scrollbars",
+             "--window-size=1400,900", f"--screenshot={file.with_suffix('.png')}", file.as_uri()],
+            check=True, capture_output=True, timeout=120,
+        )
+
+
 def record(make):
     """The recording of one, and what is to be said of it."""
     with tempfile.TemporaryDirectory(prefix="rbdump-gallery-") as name:
@@ -118,15 +131,7 @@ def record(make):
         report = lambda *how: subprocess.run(
             [RBDUMP, "report", raw.name, *how], cwd=folder, capture_output=True, text=True, check=True, timeout=300
         ).stdout.replace(f"{folder}/", "")
-        GALLERY.mkdir(exist_ok=True)
-        page = GALLERY / f"{make.__name__}.html"
-        with tempfile.TemporaryDirectory(prefix="rbdump-browser-") as profile:
-            page.write_text(report("-f", "flamegraph"))
-            subprocess.run(
-                ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--hide-scrollbars",
-                 "--window-size=1400,900", f"--screenshot={page.with_suffix('.png')}", page.as_uri()],
-                check=True, capture_output=True, timeout=120,
-            )
+        picture(make.__name__, report("-f", "flamegraph"))
         answer = json.loads(report("-f", "json", "--idle"))
         return {
             "command": command,
@@ -198,43 +203,65 @@ def leaks():
     with tempfile.TemporaryDirectory() as folder, Leaking(pathlib.Path(folder)) as app:
         before = pathlib.Path(folder) / "before.json"
         time.sleep(WARM_S)
-        before.write_text(heap("--json", app.pid))
+        before.write_text(heap("--json", "--paths", app.pid))
         time.sleep(LEAKING_S)
-        diff = heap("--diff", before, app.pid, "-n", 14)
+        diff = heap("--diff", before, "--paths", app.pid, "-n", 8)
+        picture("heap", heap("-f", "flamegraph", app.pid))
+        picture("leaks", heap("--dominators", "-f", "flamegraph", app.pid))
         why = {what: (name, heap("--why", name, app.pid)) for what, name in LEAKS.items()}
     parts = [f"### {what[0].upper() + what[1:]}\n\n```\nrbdump heap --why {name} PID\n\n{text.rstrip()}\n```\n" for what, (name, text) in why.items()]
-    return f"""## Leaks in a Rails application
+    return f"""## {LEAKS_TITLE}
 
 This is the Rails application of the benchmarks, on Debian's Ruby, while it answers 60 requests a second. It has five
-leaks on purpose (`bench/apps/rails/leaks.rb`). The first commands print which classes have grown within {LEAKING_S} seconds.
-Each of the other commands prints what keeps the objects of one leak alive. The fifth leak consists of names of instance
-variables: Strings that the symbol table keeps alive.
+leaks on purpose (`bench/apps/rails/leaks.rb`). The first commands print which classes have grown within {LEAKING_S} seconds,
+and what keeps their objects alive.
 
 ```
-rbdump heap --json PID > before.json; sleep {LEAKING_S}
-rbdump heap --diff before.json -n 14 PID
+rbdump heap --json --paths PID > before.json; sleep {LEAKING_S}
+rbdump heap --diff before.json --paths -n 8 PID
 
 {diff.rstrip()}
 ```
+
+The memory by age, type and class:
+
+[![heap](gallery/heap.png)](gallery/heap.html)
+
+```
+rbdump heap -f flamegraph -o heap.html PID
+```
+
+Which objects keep how much memory:
+
+[![leaks](gallery/leaks.png)](gallery/leaks.html)
+
+```
+rbdump heap --dominators -f flamegraph -o leaks.html PID
+```
+
+Each of the following commands prints what keeps the objects of one leak alive. The fifth leak consists of names of
+instance variables: Strings that the symbol table keeps alive.
 
 """ + "\n".join(parts)
 
 
 PARTS = {"rubocop": rubocop, "rake": rake, "puma": puma}
+LEAKS_TITLE = "Leaks in a Rails application"
 
 
 def main():
-    found = {name: record(make) for name, make in PARTS.items() if name in (sys.argv[1:] or PARTS)}
-    ruby = next(iter(found.values()))["ruby"]
-    (TREE / "doc/gallery.md").write_text(
-        "# Gallery\n\n"
-        f"These Debian programs were recorded from start to end on {ruby}.\n"
-        "`make gallery` makes this page (`bench/gallery.py`, `bench/gallery/`). Each picture links to a flame graph: open it in a "
-        "browser\nto search, zoom, and hide states.\n\n"
-        + "\n".join([section(name, facts) for name, facts in found.items()] + [leaks()])
-    )
-    for name, facts in found.items():
-        print(name, facts["status"], facts["result"])
+    names = sys.argv[1:] or [*PARTS, "leaks"]
+    page = TREE / "doc/gallery.md"
+    head, *sections = re.split(r"^(?=## )", page.read_text(), flags=re.M)
+    kept = {re.match(r"## (.*)", text)[1]: text for text in sections}
+    for name in names:
+        if name == "leaks":
+            kept[LEAKS_TITLE] = leaks()
+        else:
+            facts = record(PARTS[name])
+            kept[name] = section(name, facts) + "\n"
+            print(name, facts["status"], facts["result"])
+    page.write_text(head + "".join(kept[title] for title in (*PARTS, LEAKS_TITLE)))
 
 
 if __name__ == "__main__":

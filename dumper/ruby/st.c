@@ -49,12 +49,32 @@ static bool visit_entry(struct access *access, uint64_t entry, const struct each
 	return !access->failed && each->visit(each->context, access, key, record);
 }
 
+/*
+ * Whether the numbers of a table fit together. Those of memory that was freed, and is used for something else, hardly do,
+ * and would lead through gigabytes.
+ */
+static bool is_possible(struct access *access, uint64_t table, uint64_t start, uint64_t end)
+{
+	const uint64_t count = access_member(access, table, F_st_num_entries);
+	uint64_t power;
+
+	/* In the middle of an insertion, an entry may be counted that is not there yet. */
+	if (start > end || count > end - start + 1)
+		return false;
+	if (!layout_has(access->layout, F_st_entry_power))
+		return true;
+	power = access_member(access, table, F_st_entry_power);
+	return power < POWER_MAX && end <= UINT64_C(1) << power;
+}
+
 static bool each_in_row(struct access *access, uint64_t table, size_t limit, const struct each *each)
 {
 	uint64_t entries = access_member(access, table, F_st_entries);
 	uint64_t at = access_member(access, table, F_st_entries_start);
 	uint64_t end = access_member(access, table, F_st_entries_bound);
 
+	if (each->steps && !is_possible(access, table, at, end))
+		access_fail(access, table);
 	for (size_t seen = 0; at < end && !access->failed; at++, seen++) {
 		uint64_t entry = entries + at * access_sizeof(access, S_st_entry);
 

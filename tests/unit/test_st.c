@@ -226,6 +226,7 @@ static void test_steps(void **state)
 	synthetic_set(s, table, F_st_entries, entries);
 	synthetic_set(s, table, F_st_entries_start, 0);
 	synthetic_set(s, table, F_st_entries_bound, 20);
+	synthetic_set(s, table, F_st_entry_power, 5);
 	for (steps = 0; steps < 20; steps++) {
 		uint64_t left = steps;
 
@@ -238,6 +239,18 @@ static void test_steps(void **state)
 	access = ruby_access(&s->ruby);
 	assert_true(st_each_step(&access, table, &steps, add, &sum));
 	assert_int_equal(steps, 1);
+	/* More entries than there is room for, or than there are: memory that is used for something else. */
+	synthetic_set(s, table, F_st_entry_power, 4);
+	access = ruby_access(&s->ruby);
+	assert_false(st_each_step(&access, table, &steps, add, &sum));
+	assert_true(access.failed);
+	synthetic_set(s, table, F_st_entry_power, 5);
+	synthetic_set(s, table, F_st_num_entries, 22);
+	access = ruby_access(&s->ruby);
+	assert_false(st_each_step(&access, table, &steps, add, &sum));
+	assert_true(access.failed);
+	assert_int_equal(steps, 1);
+	synthetic_set(s, table, F_st_num_entries, 0);
 	assert_int_equal(sum.count, 0);
 
 	use_lists(s);
