@@ -36,6 +36,8 @@ def test_growth(ruby, rbdump, extension, tmp_path):
         grown = heap(rbdump, "--paths", "--diff", before, program.pid)
         first.write_text(run(rbdump, "heap", "--json", "--paths", program.pid).stdout)
         second.write_text(run(rbdump, "heap", "--json", program.pid).stdout)
+        files = heap(rbdump, "--diff", before, first)
+        files_text = run(rbdump, "heap", "--diff", before, first)
         program.stdin.write(b"\n")
         program.stdin.flush()
         assert program.stdout.readline() == b"done\n"
@@ -44,6 +46,12 @@ def test_growth(ruby, rbdump, extension, tmp_path):
         alone = run(rbdump, "heap", "--paths", program.pid)
         without = run(rbdump, "heap", "--paths", "--diff", second, program.pid)
     assert grown["has_paths"] and more["has_paths"]
+    # Two files tell the same as a file and the process.
+    assert [(row["class"], row["objects"], row["before"]) for row in files["classes"] if row["class"] in LEAKS] == [
+        (row["class"], row["objects"], row["before"]) for row in grown["classes"] if row["class"] in LEAKS
+    ]
+    assert {name: paths[0] for name, paths in paths_of(files).items()} == {name: paths[0] for name, paths in paths_of(grown).items()}
+    assert files_text.returncode == 0 and re.search(r"^ +2,000 +\+2,000 .* InCache \(T_OBJECT\)$", files_text.stdout, re.M)
     for name, path in LEAKS.items():
         (start, *_), (end, *_) = paths_of(grown)[name], paths_of(more)[name]
         assert (start["path"], start["before"]) == (path, 0) and 1_998 <= start["objects"] <= 2_000
@@ -120,4 +128,7 @@ def test_forms(ruby, rbdump, tmp_path):
 def test_refusals(rbdump):
     for arguments in (("--why", "x"), ("--dominators",), ("-f", "collapsed"), ("-f", "objspace")):
         wrong = run(rbdump, "heap", 1, "--paths", *arguments)
+        assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
+    for arguments in (("x", "--stop"), ("x", "--paths"), ("x", "y")):
+        wrong = run(rbdump, "heap", "--diff", "z", *arguments)
         assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments

@@ -327,6 +327,11 @@ def test_controls(ruby, rbdump):
             assert program.stdout.readline() == b"ready\n"
             dump = run(rbdump, "heap", "-f", "objspace", program.pid).stdout
             tree = run(rbdump, "heap", "--dominators", program.pid).stdout
+            others = [
+                run(rbdump, "heap", *arguments, program.pid).stdout
+                for arguments in (("--dominators", "--json"), ("--paths", "--all"), ("--paths", "--json"), ("-f", "collapsed"),
+                                  ("--dominators", "-f", "collapsed"), ("-f", "flamegraph"), ("--dominators", "-f", "flamegraph"))
+            ]  # fmt: skip
         finally:
             program.kill()
     objects = written(dump.splitlines()).values()
@@ -335,7 +340,7 @@ def test_controls(ruby, rbdump):
     # Of long Strings, the length is written, and up to 1 MiB the bytes.
     assert 40 << 20 in {one.get("bytesize") for one in objects}
     assert "y" * 70_000 in {one.get("value") for one in objects}
-    for output in (dump, tree):
+    for output in (dump, tree, *others):
         assert not set(output.replace("\n", "")) & {*map(chr, range(32)), *map(chr, range(127, 160)), "\u2028", "\u202e"}
     assert "Ünïcode" in dump
 

@@ -1,6 +1,7 @@
 #include "heap/heap.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "heap/heap_dump.h"
 #include "heap/heap_open.h"
 #include "heap/histogram.h"
+#include "heap/histogram_file.h"
 #include "heap/numbers.h"
 #include "heap/pause.h"
 #include "heap/progress.h"
@@ -301,11 +303,34 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 	return error;
 }
 
+/* Compares what two files have. */
+static struct error *compare_files(const struct heap_options *options, enum exit_status *status)
+{
+	struct histogram histogram = {0};
+	json_t *root = NULL;
+	struct error *error = histogram_file_read(options->file, &root);
+
+	if (!error)
+		error = histogram_file_make(options->file, root, &histogram);
+	if (!error)
+		error = baseline_compare(options->diff, &histogram);
+	if (!error) {
+		histogram_sort_paths(&histogram);
+		error = print(options, &histogram);
+	}
+	*status = histogram.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	histogram_clear(&histogram);
+	json_decref(root);
+	return error;
+}
+
 struct error *heap_main(const struct heap_options *options, enum exit_status *status)
 {
 	const bool stops = !options->target.core && options->stop;
 	struct error *error = stops ? stop_guard_begin() : NULL;
 
+	if (options->file)
+		return compare_files(options, status);
 	if (error)
 		return error;
 	if (stops) {

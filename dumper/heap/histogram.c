@@ -9,6 +9,9 @@
 #include "heap/sums.h"
 #include "ruby/object_type.h"
 
+/* The most paths of one row, before they are sorted. A hostile target can have many classes of one name. */
+#define ROW_PATHS_MAX 1000
+
 const char *histogram_doubt_name(enum heap_doubt doubt)
 {
 	static const char *const names[HEAP_DOUBTS] = {
@@ -182,14 +185,71 @@ bool histogram_add(struct histogram *histogram, const struct heap_row *row)
 	return true;
 }
 
-bool histogram_add_path(struct heap_row *row, const struct heap_path *path)
+/* Counts of a file can be of any size. */
+static void add_limited(uint64_t *count, uint64_t more)
 {
-	if (!array_make_room(row->paths, row->paths_capacity, row->nr_paths + 1)) {
-		free(path->text);
+	const uint64_t most = INT64_MAX / 4;
+
+	*count = *count > most || more > most - *count ? most : *count + more;
+}
+
+bool histogram_add_path(struct heap_row *row, char *text, uint64_t objects, uint64_t before)
+{
+	size_t i = 0;
+
+	while (i < row->nr_paths && strcmp(row->paths[i].text, text) != 0)
+		i++;
+	if (i < row->nr_paths || row->nr_paths >= ROW_PATHS_MAX) {
+		free(text);
+	} else if (array_make_room(row->paths, row->paths_capacity, row->nr_paths + 1)) {
+		row->paths[row->nr_paths++] = (struct heap_path){.text = text};
+	} else {
+		free(text);
 		return false;
 	}
-	row->paths[row->nr_paths++] = *path;
+	if (i < row->nr_paths) {
+		add_limited(&row->paths[i].objects, objects);
+		add_limited(&row->paths[i].before, before);
+	}
 	return true;
+}
+
+/* How many objects a path has more than before; less than 0 if it has fewer. */
+static int64_t path_growth(const struct heap_path *path)
+{
+	return (int64_t)path->objects - (int64_t)path->before;
+}
+
+static int by_path_growth(const void *a, const void *b)
+{
+	const int64_t one = path_growth(a), other = path_growth(b);
+
+	return one != other ? (one < other) - (one > other)
+			    : strcmp(((const struct heap_path *)a)->text, ((const struct heap_path *)b)->text);
+}
+
+static int by_path_objects(const void *a, const void *b)
+{
+	const struct heap_path *one = a, *other = b;
+
+	return one->objects != other->objects ? (one->objects < other->objects) - (one->objects > other->objects)
+					      : strcmp(one->text, other->text);
+}
+
+void histogram_sort_paths(struct histogram *histogram)
+{
+	const bool compared = histogram->has_before && histogram->has_paths_before;
+	const size_t most = (compared ? 2 : 1) * (size_t)HISTOGRAM_PATHS_MAX;
+
+	for (size_t i = 0; i < histogram->nr_rows; i++) {
+		struct heap_row *row = &histogram->rows[i];
+
+		if (row->nr_paths > 1)
+			qsort(row->paths, row->nr_paths, sizeof(row->paths[0]),
+			      compared ? by_path_growth : by_path_objects);
+		while (row->nr_paths > most)
+			free(row->paths[--row->nr_paths].text);
+	}
 }
 
 void histogram_clear(struct histogram *histogram)

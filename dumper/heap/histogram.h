@@ -10,6 +10,9 @@
 
 #include "heap/heap_count.h"
 
+/* The most paths of one class that are kept, of each look of a comparison. */
+#define HISTOGRAM_PATHS_MAX 20
+
 /* The most sentences about paths: see graph_look_doubts(). */
 #define HEAP_PATH_DOUBTS 4
 
@@ -56,10 +59,9 @@ struct heap_row {
 	struct {
 		uint64_t objects, slot_bytes, owned_bytes;
 	} before; /* in the earlier histogram that this one is compared with */
-	/* The paths, those with most objects first; with `has_paths_before`, those that grew most. Can be missing. */
+	/* The paths, those with most objects first; of a comparison with paths, those that grew most. Can be missing. */
 	struct heap_path *paths;
 	size_t nr_paths, paths_capacity;
-	bool has_paths_before; /* `before` of each path is known */
 };
 
 struct histogram {
@@ -80,10 +82,9 @@ struct histogram {
 	struct heap_totals totals;
 	struct heap_row *rows; /* the row with the most bytes is the first; with `has_before`, the one that grew most */
 	size_t nr_rows, rows_capacity;
-	bool has_before; /* `before` of each row is set */
-	bool has_paths;	 /* paths were looked for */
-	/* The earlier histogram has paths of each class that has objects. */
-	bool has_paths_before;
+	bool has_before;       /* `before` of each row is set */
+	bool has_paths;	       /* paths were looked for */
+	bool has_paths_before; /* the earlier histogram has paths, too: `before` of each path is known */
 	/* Sentences that say why paths can be wrong or missing. */
 	const char *path_doubts[HEAP_PATH_DOUBTS];
 	size_t nr_path_doubts;
@@ -106,8 +107,17 @@ bool histogram_add(struct histogram *histogram, const struct heap_row *row);
 /* Adds the numbers of a row to those of another one. No sum is greater than SUM_MAX (heap/sums.h). */
 void histogram_merge(struct heap_row *into, const struct heap_row *row);
 
-/* Adds a path to a row, which owns its text from now on. Returns false, and frees the text, if there is not enough memory. */
-bool histogram_add_path(struct heap_row *row, const struct heap_path *path);
+/*
+ * Adds objects to the path of a row that has these steps, which is made if it is not there. If the row has very many paths,
+ * no more are made. Returns false if there is not enough memory.
+ *   text     malloc'ed; taken over in any case
+ *   objects  how many there are
+ *   before   how many the earlier histogram has
+ */
+bool histogram_add_path(struct heap_row *row, char *text, uint64_t objects, uint64_t before);
+
+/* Sorts the paths of all rows. Keeps those with most objects, or those that have grown most. */
+void histogram_sort_paths(struct histogram *histogram);
 
 /* Compares two rows by name, and then by type. Returns a number as strcmp(3) does. */
 int histogram_compare_names(const struct heap_row *a, const struct heap_row *b);

@@ -8,7 +8,7 @@ static json_t *integer(uint64_t value)
 	return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
-static json_t *path_objects(const struct heap_row *row)
+static json_t *path_objects(const struct histogram *histogram, const struct heap_row *row)
 {
 	json_t *array = json_array();
 
@@ -16,7 +16,7 @@ static json_t *path_objects(const struct heap_row *row)
 		const struct heap_path *path = &row->paths[i];
 		json_t *object = json_pack("{s:s, s:o}", "path", path->text, "objects", integer(path->objects));
 
-		if (object && row->has_paths_before)
+		if (object && histogram->has_paths_before)
 			json_object_set_new(object, "before", integer(path->before));
 		json_array_append_new(array, object);
 	}
@@ -37,7 +37,7 @@ static json_t *row_object(const struct histogram *histogram, const struct heap_r
 					      integer(row->before.slot_bytes), "owned_bytes",
 					      integer(row->before.owned_bytes)));
 	if (object && histogram->has_paths)
-		json_object_set_new(object, "paths", path_objects(row));
+		json_object_set_new(object, "paths", path_objects(histogram, row));
 	if (object && histogram->mode == HEAP_UNPAUSED) {
 		json_object_set_new(object, "low", integer(row->low));
 		json_object_set_new(object, "high", integer(row->high));

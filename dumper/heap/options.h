@@ -63,7 +63,8 @@ struct heap_options {
 	size_t rows;
 	unsigned int depth;
 	bool paths;	  /* for HEAP_COUNTS: find out, too, how the objects of each class are kept alive */
-	const char *diff; /* compare with this file, which was written with `json`; NULL: with none */
+	const char *file; /* with `diff`: the heap is that of this file, written with HEAP_JSON; NULL: of `target` */
+	const char *diff; /* compare with this file, which was written with HEAP_JSON; NULL: with none */
 };
 
 #endif

@@ -6,10 +6,8 @@
 #include "heap/class_paths.h"
 #include "ruby/object_type.h"
 
-/* The most paths of one class that are kept: those with most objects; of a comparison, as many of each look. */
-#define PATHS_MAX 20
-/* The most paths of one row, before that. A hostile target can have many classes of one name. */
-#define ROW_PATHS_MAX 1000
+/* The most paths of one class that are looked at: those with most objects. */
+#define PATHS_MAX HISTOGRAM_PATHS_MAX
 
 /* A path, to be sorted. */
 struct ranked {
@@ -37,44 +35,6 @@ struct named_row {
 static int by_row_name(const void *a, const void *b)
 {
 	return histogram_compare_names(((const struct named_row *)a)->row, ((const struct named_row *)b)->row);
-}
-
-/* How many objects a path has more than before; less than 0 if it has fewer. */
-static int64_t path_growth(const struct heap_path *path)
-{
-	return (int64_t)path->objects - (int64_t)path->before;
-}
-
-static int by_path_growth(const void *a, const void *b)
-{
-	const int64_t one = path_growth(a), other = path_growth(b);
-
-	return one != other ? (one < other) - (one > other)
-			    : strcmp(((const struct heap_path *)a)->text, ((const struct heap_path *)b)->text);
-}
-
-static int by_path_objects(const void *a, const void *b)
-{
-	const struct heap_path *one = a, *other = b;
-
-	return one->objects != other->objects ? (one->objects < other->objects) - (one->objects > other->objects)
-					      : strcmp(one->text, other->text);
-}
-
-/* Adds objects to the path of a row with this text, which is taken over. Returns false if there is not enough memory. */
-static bool add_to_row(struct heap_row *row, char *text, uint64_t objects)
-{
-	for (size_t i = 0; i < row->nr_paths; i++)
-		if (strcmp(row->paths[i].text, text) == 0) {
-			row->paths[i].objects += objects;
-			free(text);
-			return true;
-		}
-	if (row->nr_paths >= ROW_PATHS_MAX) {
-		free(text);
-		return true;
-	}
-	return histogram_add_path(row, &(struct heap_path){.text = text, .objects = objects});
 }
 
 /* The rows of a histogram by name, malloc'ed. */
@@ -129,7 +89,7 @@ static bool add_ranked(const struct graph_look *look, const struct class_paths *
 		text_format(&text, "%s", text.length > 0 ? "" : "?");
 		enough = text.data && !text.failed;
 		if (enough)
-			enough = add_to_row(row, text.data, ranked[i].objects);
+			enough = histogram_add_path(row, text.data, ranked[i].objects, 0);
 		else
 			text_clear(&text);
 	}
@@ -153,28 +113,12 @@ static bool add_paths(const struct graph_look *look, const struct class_paths *p
 	return enough;
 }
 
-static void sort_paths(struct heap_row *row)
-{
-	const size_t most = row->has_paths_before ? (size_t)2 * PATHS_MAX : PATHS_MAX;
-
-	if (row->nr_paths > 1)
-		qsort(row->paths, row->nr_paths, sizeof(row->paths[0]),
-		      row->has_paths_before ? by_path_growth : by_path_objects);
-	while (row->nr_paths > most)
-		free(row->paths[--row->nr_paths].text);
-}
-
 static void finish(const struct graph_look *look, struct histogram *histogram)
 {
 	histogram->has_paths = true;
 	histogram->nr_path_doubts = graph_look_doubts(look, histogram->path_doubts);
 	histogram->incomplete |= look->reading.walk.incomplete;
-	for (size_t i = 0; i < histogram->nr_rows; i++) {
-		struct heap_row *row = &histogram->rows[i];
-
-		row->has_paths_before = histogram->has_paths_before;
-		sort_paths(row);
-	}
+	histogram_sort_paths(histogram);
 }
 
 struct error *row_paths_add(const struct heap_options *options, struct session *session, struct histogram *histogram)

@@ -111,7 +111,7 @@ static void compared_row(const char *name, const struct heap_row *row, FILE *str
  */
 static void write_paths(const struct histogram *histogram, const struct heap_row *row, FILE *stream)
 {
-	const bool grown = histogram->has_before && row->has_paths_before;
+	const bool grown = histogram->has_before && histogram->has_paths_before;
 	const int64_t whole = (int64_t)row->objects - (grown ? (int64_t)row->before.objects : 0);
 
 	for (size_t i = 0; i < row->nr_paths && i < PATHS_SHOWN; i++) {

@@ -107,6 +107,8 @@ static int check_wanted(const struct command_line *line, const struct heap_optio
 		return command_line_wrong(line, "", "--depth can be used only with --dominators and --why CLASS");
 	if (options->diff && (options->wanted != HEAP_COUNTS || !(text || json)))
 		return command_line_wrong(line, "", "--diff cannot be used with --format, --why and --dominators");
+	if (options->file && (options->stop || options->paths || options->target.offsets || options->target.nearest))
+		return command_line_wrong(line, "", "with two files, give only --json, --top or --all");
 	if (options->paths && (options->wanted != HEAP_COUNTS || !(text || json)))
 		return command_line_wrong(line, "", "--paths cannot be used with --format, --why and --dominators");
 	if (options->output && options->wanted != HEAP_OBJSPACE && (text || json))
@@ -217,6 +219,15 @@ static bool take(const struct command_line *line, int option, struct heap_option
 	}
 }
 
+/* Whether the first argument that is no option is the later one of two files that are compared. */
+static bool is_file(const struct heap_options *options, int argc, char **argv)
+{
+	int pid;
+
+	return options->diff && !options->target.core && options->target.pid == 0 && optind < argc &&
+	       !command_line_pid(argv[optind], &pid);
+}
+
 int heap_command(int argc, char **argv)
 {
 	const struct command_line line = {"heap", help_heap, long_options};
@@ -235,7 +246,11 @@ int heap_command(int argc, char **argv)
 		if (wrong)
 			return wrong;
 	}
-	wrong = heap_target_finish(&line, argc, argv, &options.target, &next);
+	next = optind;
+	if (is_file(&options, argc, argv))
+		options.file = argv[next++];
+	else
+		wrong = heap_target_finish(&line, argc, argv, &options.target, &next);
 	if (wrong)
 		return wrong;
 	if (next < argc)
