@@ -250,7 +250,7 @@ static void print(const struct look *look, struct heap_walk *walk)
 }
 
 static struct error *look_at(struct look *look, struct heap_walk *walk, const struct session *session,
-			     const struct heap_target *target)
+			     const struct target_options *target)
 {
 	struct error *error;
 
@@ -278,7 +278,7 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 	return finish_output();
 }
 
-struct error *object_print(const struct heap_target *target, struct session *session, uint64_t address, size_t rows,
+struct error *object_print(const struct target_options *target, struct session *session, uint64_t address, size_t rows,
 			   enum exit_status *status)
 {
 	const size_t limit = rows > 0 ? rows : REFS_MAX;
@@ -304,7 +304,7 @@ struct error *object_print(const struct heap_target *target, struct session *ses
 	return error;
 }
 
-struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, enum exit_status *status)
+struct error *object_main(const struct target_options *target, uint64_t address, size_t rows, enum exit_status *status)
 {
 	struct session *session;
 	struct error *error = heap_open(target, &session);

@@ -7,29 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/error.h"
+#include "base/target_options.h"
 
 /* How long a process is stopped at most, if the user does not say otherwise: 500 ms. */
 #define HEAP_PAUSE_MS 500
 /* The longest that can be asked for. A process that is stopped longer is let go (session/snapshot.h). */
 #define HEAP_PAUSE_MS_MAX 4000
 
-/* Whose heap is read. */
-struct heap_target {
-	pid_t pid;		   /* the live process; not used if `core` is set */
-	const char *core;	   /* core file; NULL: the process `pid` */
-	const char *executable;	   /* for a core: the path of the program that ran; NULL: use the path from the core */
-	const char *ruby_version;  /* for a core: Ruby's version, as the user gave it; NULL: not given */
-	bool force;		   /* for a core: use `executable` even if it matches no mapped file */
-	const char *offsets;	   /* layout file; NULL: search for a layout */
-	bool nearest;		   /* if the target's release has no layout, use the nearest layout that fits */
-	unsigned int time_limit_s; /* time limit for finding the layout; 0: the default */
-};
-
 struct heap_options {
-	struct heap_target target;
+	struct target_options target;
 	bool json;
 	bool objspace;	      /* write all objects, as ObjectSpace.dump_all does */
 	const char *why;      /* print what keeps this object, or the objects of this class, alive; NULL: do not */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/tell.h"
-#include "verbs/heap_target.h"
 #include "verbs/help.h"
+#include "verbs/target_arguments.h"
 #include "verbs/verbs.h"
 
 enum {
@@ -18,7 +18,7 @@ enum {
 };
 
 static const struct option long_options[] = {
-    HEAP_TARGET_OPTIONS,
+    TARGET_ARGUMENTS,
     {"format", required_argument, NULL, 'f'},
     {"output", required_argument, NULL, 'o'},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -127,7 +127,7 @@ int heap_command(int argc, char **argv)
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":p:c:f:o:n:h", long_options, NULL)) != -1) {
 		wrong = 0;
-		if (heap_target_take(&line, option, &options->target, &wrong) ||
+		if (target_arguments_take(&line, option, &options->target, &wrong) ||
 		    take_value(&line, option, &given, &wrong)) {
 			if (wrong)
 				return wrong;
@@ -150,7 +150,7 @@ int heap_command(int argc, char **argv)
 			return command_line_other(&line, option, argv);
 		}
 	}
-	wrong = heap_target_finish(&line, argc, argv, &options->target, &next);
+	wrong = target_arguments_finish(&line, argc, argv, &options->target, &next);
 	if (wrong)
 		return wrong;
 	if (next < argc)

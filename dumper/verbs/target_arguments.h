@@ -1,19 +1,19 @@
 /*
- * The options that say whose heap is read, which the verbs heap and object have in common.
+ * The options and arguments that say which process or core is read, which the verbs dump, heap and object have in common.
  */
-#ifndef RBDUMP_HEAP_TARGET_H
-#define RBDUMP_HEAP_TARGET_H
+#ifndef RBDUMP_TARGET_ARGUMENTS_H
+#define RBDUMP_TARGET_ARGUMENTS_H
 
 #include <getopt.h>
 
-#include "heap/options.h"
+#include "base/target_options.h"
 #include "verbs/command_line.h"
 
 /* The values of the long options without a letter. A verb's own begin with OPTION_OWN. */
 enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, OPTION_TIME_LIMIT, OPTION_OWN };
 
 /* The rows for getopt_long(). The short options are "p:c:". */
-#define HEAP_TARGET_OPTIONS                                                                                            \
+#define TARGET_ARGUMENTS                                                                                               \
 	{"pid", required_argument, NULL, 'p'}, {"core", required_argument, NULL, 'c'},                                 \
 	    {"offsets", required_argument, NULL, OPTION_OFFSETS}, {"nearest", no_argument, NULL, OPTION_NEAREST},      \
 	    {"ruby-version", required_argument, NULL, OPTION_RUBY_VERSION},                                            \
@@ -27,13 +27,14 @@ enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, 
  *   wrong  receives the exit status, if the option is wrong; 0: it is not
  * Returns whether it is one of these.
  */
-bool heap_target_take(const struct command_line *line, int option, struct heap_target *ret, int *wrong);
+bool target_arguments_take(const struct command_line *line, int option, struct target_options *ret, int *wrong);
 
 /*
  * Takes the arguments that are no options, from `optind` on: PID, or EXE after a core. Then checks that all fits.
  *   next  receives the index of the first argument that was not taken
  * Returns 0, or the exit status if something is wrong.
  */
-int heap_target_finish(const struct command_line *line, int argc, char **argv, struct heap_target *ret, int *next);
+int target_arguments_finish(const struct command_line *line, int argc, char **argv, struct target_options *ret,
+			    int *next);
 
 #endif
