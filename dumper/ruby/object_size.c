@@ -341,7 +341,7 @@ bool object_size(struct object_sizes *sizes, struct access *access, const struct
 	if (ivars_may_be_generic(sizes->layout, flags)) {
 		uint64_t size = 0;
 
-		if (generic_ivars_size(sizes, access, slot, flags, &size) && size <= sizes->owned_max)
+		if (generic_ivars_size(sizes, access, slot, flags, &size) && size <= sizes->owned_max - *owned)
 			*owned += size;
 		else
 			exact = false;
