@@ -17,11 +17,15 @@
 #include "ruby/value.h"
 #include "synthetic.h"
 
-/* The memory that objects are in, and how often it is filled anew. */
+/*
+ * The memory that objects are in, and how often it is filled anew. Objects lead to many pages that are not there, and the
+ * snapshot has a place for each of them, so each few rounds have a snapshot of their own.
+ */
 #define PAGES	     64u
 #define BYTES	     (PAGES * MEMORY_PAGE)
 #define OBJECTS	     256u
-#define ROUNDS	     400
+#define ROUNDS	     10
+#define SNAPSHOTS    40
 #define SLOT	     1024u
 #define STEPS	     UINT64_C(20000)
 #define LONGEST_TEXT 600u
@@ -106,28 +110,40 @@ static uint64_t try_object(struct synthetic *s, struct object_refs *refs, struct
 	return given;
 }
 
+/* Tries many objects. Returns how many references they have. */
+static uint64_t try_objects(struct synthetic *s, uint64_t base, uint64_t *seed)
+{
+	static struct object_refs refs;
+	static struct object_sizes sizes;
+	uint64_t given = 0;
+
+	fill(s, base, seed);
+	for (uint64_t i = 0; i < OBJECTS; i++)
+		synthetic_set(s, base + i * SLOT, F_basic_flags, flags(s, seed));
+	assert_true(object_refs_read(&s->ruby, &refs));
+	assert_true(object_sizes_read(&s->ruby, &sizes));
+	for (uint64_t i = 0; i < OBJECTS; i++)
+		given += try_object(s, &refs, &sizes, base + i * SLOT);
+	object_refs_clear(&refs);
+	object_sizes_clear(&sizes);
+	return given;
+}
+
 static void test_random_objects(void **state)
 {
-	struct synthetic *s = *state;
-	const uint64_t base = synthetic_allocate(s, BYTES + MEMORY_PAGE);
 	uint64_t seed = 20261129, given = 0;
 
-	for (int round = 0; round < ROUNDS; round++) {
-		static struct object_refs refs;
-		static struct object_sizes sizes;
+	for (int i = 0; i < SNAPSHOTS; i++) {
+		uint64_t base;
 
-		fill(s, base, &seed);
-		for (uint64_t i = 0; i < OBJECTS; i++)
-			synthetic_set(s, base + i * SLOT, F_basic_flags, flags(s, &seed));
-		assert_true(object_refs_read(&s->ruby, &refs));
-		assert_true(object_sizes_read(&s->ruby, &sizes));
-		for (uint64_t i = 0; i < OBJECTS; i++)
-			given += try_object(s, &refs, &sizes, base + i * SLOT);
-		object_refs_clear(&refs);
-		object_sizes_clear(&sizes);
+		synthetic_set_up(state);
+		base = synthetic_allocate(*state, BYTES + MEMORY_PAGE);
+		for (int round = 0; round < ROUNDS; round++)
+			given += try_objects(*state, base, &seed);
+		synthetic_tear_down(state);
 	}
 	/* Many of them look like objects. */
-	assert_in_range(given, ROUNDS * OBJECTS, UINT64_MAX);
+	assert_in_range(given, SNAPSHOTS * ROUNDS * OBJECTS, UINT64_MAX);
 }
 
 /* How many hostile objects there are before the others. */
@@ -243,7 +259,7 @@ static void test_sizes_of_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_random_objects, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test(test_random_objects),
 	    cmocka_unit_test_setup_teardown(test_refs_of_others, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_sizes_of_others, synthetic_set_up, synthetic_tear_down),
 	};
