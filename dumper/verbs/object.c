@@ -41,7 +41,7 @@ int object_command(int argc, char **argv)
 	struct target_options target = {0};
 	enum exit_status status = EXIT_FAILED;
 	size_t rows = TOP;
-	uint64_t address;
+	uint64_t address = 0;
 	struct error *error;
 	double number;
 	int option, wrong;
