@@ -89,6 +89,5 @@ void heap_open_limit(const struct target *target, struct heap_walk *walk)
 	const uint64_t words = heap_open_most_bytes(target) / 8;
 
 	walk->sizes.owned_max = words * 8;
-	/* Twice as many: see ruby/steps.h. */
-	walk->refs.steps.left = 2 * words < OBJECT_REFS_STEPS ? 2 * words : OBJECT_REFS_STEPS;
+	walk->refs.steps = steps_begin(words < OBJECT_REFS_NEEDED ? words : OBJECT_REFS_NEEDED, OBJECT_REFS_FEW);
 }

@@ -22,8 +22,8 @@
 #define DEPTH	      12
 #define ROWS_OF_LEVEL 12
 
-/* How many words and entries are looked at again to tell how objects refer to others: some ten seconds. */
-#define LABEL_STEPS (UINT64_C(1) << 31)
+/* For steps_begin(): the words and entries that are looked at again to tell how objects refer to others: some ten seconds. */
+#define LABEL_NEEDED (UINT64_C(1) << 29)
 
 /* How many objects of a path are printed at most. */
 #define PATH_MAX_NODES 1000
@@ -146,7 +146,7 @@ static struct error *read_heap(struct look *look, bool runs, uint64_t deadline_n
 	error = heap_graph_make(&look->walk, &look->roots, &look->graph);
 	if (error)
 		return error;
-	look->walk.refs.steps.left = LABEL_STEPS;
+	look->walk.refs.steps = steps_begin(LABEL_NEEDED, OBJECT_REFS_FEW);
 	if (!collections_now(&look->ruby, target_read_pages, session->target, &after))
 		return error_no_memory();
 	look->collected = runs && !collections_same_objects(&before, &after);

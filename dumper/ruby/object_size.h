@@ -44,18 +44,16 @@ struct object_sizes {
 	uint8_t kinds[OBJECT_TYPES]; /* enum object_size_kind, by RUBY_T_ type */
 	struct ivars ivars;
 	uint64_t owned_max; /* more bytes than an object can own; the caller can set a smaller number */
-	/* How many entries of tables may still be looked at. The caller sets `left`, for example for each page of the heap. */
+	/* How many entries of tables may still be looked at. The caller sets it for each page of the heap. */
 	struct steps steps;
 };
 
 /* More bytes than any object owns: what is more is garbage. */
 #define OBJECT_OWNED_MAX (UINT64_C(1) << 46)
 
-/* A good number of steps for the objects of one page of the heap. */
-#define OBJECT_SIZE_STEPS 131072u
-
-/* More than most objects have. */
-#define OBJECT_SIZE_LEAST 256u
+/* For steps_begin(): more than the objects of one page of the heap need together, and more than most objects need. */
+#define OBJECT_SIZE_NEEDED 65536u
+#define OBJECT_SIZE_FEW	   256u
 
 /*
  * Reads what is needed. Returns false if there is not enough memory. The caller frees `ret` with object_sizes_clear(). The

@@ -67,13 +67,13 @@ void __wrap_heap_open_limit(const struct target *target, struct heap_walk *walk)
 {
 	(void)target;
 	walk->sizes.owned_max = OWNED_MAX;
-	walk->refs.steps.left = STEPS_MAX;
+	walk->refs.steps = steps_begin(STEPS_MAX / 3, OBJECT_REFS_FEW);
 }
 
 void __wrap_heap_graph_read_refs(struct heap_walk *walk, uint32_t node, object_ref_visit *visit, void *context)
 {
 	if (walk->refs.steps.left > STEPS_MAX)
-		walk->refs.steps.left = STEPS_MAX;
+		walk->refs.steps = steps_begin(STEPS_MAX / 3, OBJECT_REFS_FEW);
 	__real_heap_graph_read_refs(walk, node, visit, context);
 }
 
