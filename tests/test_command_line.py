@@ -156,8 +156,8 @@ def test_wrong_words(rbdump, words, said):
 def table_of(verb):
     """The options that a verb takes, by its getopt table: the long ones, and the letters of those that have one."""
     source = (ROOT / f"dumper/verbs/{verb}.c").read_text()
-    if "HEAP_TARGET_OPTIONS," in source:
-        source += (ROOT / "dumper/verbs/heap_target.h").read_text()
+    if "TARGET_ARGUMENTS," in source:
+        source += (ROOT / "dumper/verbs/target_arguments.h").read_text()
     if "REPORT_OPTIONS," in source:
         source += (ROOT / "dumper/report/report.h").read_text()
     rows = re.findall(r'\{?\s*"([\w-]+)", (?:required|no|optional)_argument, NULL, (\'\w\'|\w+)', source)

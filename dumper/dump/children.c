@@ -128,14 +128,14 @@ struct error *children_main(const struct dump_options *options, enum exit_status
 	struct error *error = NULL;
 
 	*status = EXIT_COMPLETE;
-	if (!descendants_list("/proc", options->pid, &list, &count))
+	if (!descendants_list("/proc", options->target.pid, &list, &count))
 		return error_no_memory();
 	if (count == 0)
-		return error_create(EXIT_FAILED, "there is no process %d", options->pid);
+		return error_create(EXIT_FAILED, "there is no process %d", options->target.pid);
 	for (size_t i = 0; i < count && !error; i++) {
 		struct result result = {OUTCOME_SHOWN, EXIT_COMPLETE, false};
 
-		one.pid = list[i].pid;
+		one.target.pid = list[i].pid;
 		error = show_apart(&one, &list[i], &result);
 		if (error)
 			break;
@@ -149,7 +149,7 @@ struct error *children_main(const struct dump_options *options, enum exit_status
 	}
 	if (!error && nr_rubies == 0)
 		error = error_create(nr_ended > 0 ? EXIT_FAILED : EXIT_NO_RUBY,
-				     "there is no Ruby process to show: process %d%s", options->pid,
+				     "there is no Ruby process to show: process %d%s", options->target.pid,
 				     count > 1 ? " and its descendants were skipped" : " was skipped");
 	free(list);
 	return error;

@@ -37,7 +37,7 @@ static void describe_core(const struct dump_options *options, const struct sessi
 
 	trace->of_core = true;
 	*core = (struct trace_core){
-	    .file = keep(trace, options->core),
+	    .file = keep(trace, options->target.core),
 	    .program = keep(trace, death.program),
 	    .signal = death.signal,
 	    .tid = death.tid,
@@ -79,7 +79,7 @@ static struct error *print(const struct dump_options *options, const struct sess
 	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), written;
 
 	trace->pid = session->target->pid;
-	if (options->core)
+	if (options->target.core)
 		describe_core(options, session, trace);
 	describe_version(session, trace);
 	trace->arch = SESSION_ARCH;
@@ -102,20 +102,7 @@ static struct error *print(const struct dump_options *options, const struct sess
 
 struct error *dump_main(const struct dump_options *options, enum exit_status *status)
 {
-	const struct session_options live = {
-	    .no_stop = options->no_stop,
-	    .offsets = options->offsets,
-	    .nearest = options->nearest,
-	    .time_limit_s = options->time_limit_s,
-	};
-	const struct session_core_options core = {
-	    .core = {.file = options->core, .executable = options->executable, .force = options->force},
-	    .offsets = options->offsets,
-	    .nearest = options->nearest,
-	    .ruby_version = options->ruby_version,
-	    .time_limit_s = options->time_limit_s,
-	};
-	const bool stops = !options->core && !options->no_stop;
+	const bool stops = !options->target.core && !options->no_stop;
 	struct error *error = stops ? stop_guard_begin() : NULL;
 	struct session *session;
 	struct trace *trace;
@@ -125,12 +112,12 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 		return error;
 	if (stops)
 		open_files_allow();
-	stopped = !options->core && is_stopped(options->pid); /* later, rbdump itself may be what has stopped it */
+	stopped = !options->target.core &&
+		  is_stopped(options->target.pid); /* later, rbdump itself may be what has stopped it */
 	if (stops)
 		error = stop_guard_enter();
 	if (!error)
-		error = options->core ? session_open_core(&core, &session, &trace)
-				      : session_open(options->pid, &live, &session, &trace);
+		error = session_open_target(&options->target, options->no_stop, &session, &trace);
 	if (stops) {
 		stop_guard_leave();
 		stop_guard_end();

@@ -5,22 +5,15 @@
 #define RBDUMP_DUMP_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "base/error.h"
+#include "base/target_options.h"
 
 struct dump_options {
-	pid_t pid;		  /* the live process to dump; not used if `core` is set */
-	const char *core;	  /* core file; NULL: dump the process `pid` */
-	const char *executable;	  /* for a core: the path of the program that ran; NULL: use the path from the core */
-	const char *ruby_version; /* for a core: Ruby's version, as the user gave it; NULL: not given */
-	bool force;		  /* for a core: use `executable` even if it matches no mapped file */
+	struct target_options target;
 	bool json;
-	bool no_stop;		   /* do not stop the target */
-	const char *offsets;	   /* layout file; NULL: search for a layout */
-	bool nearest;		   /* if the target's release has no layout, use the nearest layout that fits */
-	unsigned int time_limit_s; /* time limit for all work before the stacks are printed; 0: the default */
-	bool another;		   /* another target was printed before, so text output begins with an empty line */
+	bool no_stop; /* do not stop the target */
+	bool another; /* another target was printed before, so text output begins with an empty line */
 };
 
 /*

@@ -8,8 +8,8 @@
 #include "heap/progress.h"
 #include "ruby/object_text.h"
 
-/* How many words and entries are looked at again to tell how objects refer to others: some ten seconds. */
-#define LABEL_STEPS (UINT64_C(1) << 31)
+/* For steps_begin(): the words and entries that are read again to tell how objects refer to others: some ten seconds. */
+#define LABEL_NEEDED (UINT64_C(1) << 29)
 
 /*
  * How often the heap of a running process is read until no collection has begun meanwhile, and for how long. A collection
@@ -102,7 +102,7 @@ static struct error *read_heap(struct graph_look *look, bool runs, uint64_t dead
 	error = heap_graph_make(&reading->walk, &reading->roots, &look->graph);
 	if (error)
 		return error;
-	reading->walk.refs.steps.left = LABEL_STEPS;
+	reading->walk.refs.steps = steps_begin(LABEL_NEEDED, OBJECT_REFS_FEW);
 	if (!heap_reading_collected(reading, &collected))
 		return error_no_memory();
 	look->collected = runs && collected;

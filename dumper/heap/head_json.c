@@ -42,7 +42,8 @@ static json_t *doubts(const struct heap_walk *walk, bool collected)
 	return array;
 }
 
-json_t *head_json(const struct heap_target *target, const struct heap_reading *reading, double pause_ms, bool collected)
+json_t *head_json(const struct target_options *target, const struct heap_reading *reading, double pause_ms,
+		  bool collected)
 {
 	const struct session *session = reading->session;
 	const char *mode = target->core ? "core" : reading->walk.runs ? "unpaused" : "stopped";

@@ -17,7 +17,7 @@ struct json_t;
  *   pause_ms   for how long the process was stopped; 0: it was not
  *   collected  a collection has begun while the heap was read, or Ruby does not tell
  */
-struct json_t *head_json(const struct heap_target *target, const struct heap_reading *reading, double pause_ms,
+struct json_t *head_json(const struct target_options *target, const struct heap_reading *reading, double pause_ms,
 			 bool collected);
 
 /* Integers of any size, addresses, and texts; the last becomes null if it is empty, and is cleared. */

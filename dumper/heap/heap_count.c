@@ -246,7 +246,7 @@ static void add_sizes(struct reading *reading, const struct heap_copy_page *page
 	compares = any && count->runs;
 	if (compares)
 		again = heap_copy_again(count->copy, page);
-	reading->sizes.steps.left = OBJECT_SIZE_STEPS;
+	reading->sizes.steps = steps_begin(OBJECT_SIZE_NEEDED, OBJECT_SIZE_FEW);
 	access = access_begin(outside, count->ruby->layout);
 	for (uint64_t i = 0; i < page->at.slots; i++) {
 		const struct object_slot slot = heap_copy_slot(page, i);

@@ -37,25 +37,11 @@ static struct error *check_ruby(const struct session *session)
 	return NULL;
 }
 
-struct error *heap_open(const struct heap_target *from, struct session **ret)
+struct error *heap_open(const struct target_options *from, struct session **ret)
 {
-	/* To find the layout, no thread needs to be stopped. */
-	const struct session_options live = {
-	    .no_stop = true,
-	    .offsets = from->offsets,
-	    .nearest = from->nearest,
-	    .time_limit_s = from->time_limit_s,
-	};
-	const struct session_core_options core = {
-	    .core = {.file = from->core, .executable = from->executable, .force = from->force},
-	    .offsets = from->offsets,
-	    .nearest = from->nearest,
-	    .ruby_version = from->ruby_version,
-	    .time_limit_s = from->time_limit_s,
-	};
 	struct trace *trace;
-	struct error *error =
-	    from->core ? session_open_core(&core, ret, &trace) : session_open(from->pid, &live, ret, &trace);
+	/* To find the layout, no thread needs to be stopped. */
+	struct error *error = session_open_target(from, true, ret, &trace);
 
 	if (error)
 		return error;
@@ -70,7 +56,7 @@ struct error *heap_open(const struct heap_target *from, struct session **ret)
 	return error;
 }
 
-struct error *heap_open_check_alive(const struct session *session, const struct heap_target *from)
+struct error *heap_open_check_alive(const struct session *session, const struct target_options *from)
 {
 	if (!from->core && target_is_ending(session->target))
 		return error_create(EXIT_FAILED, "process %d has ended", from->pid);
@@ -103,6 +89,5 @@ void heap_open_limit(const struct target *target, struct heap_walk *walk)
 	const uint64_t words = heap_open_most_bytes(target) / 8;
 
 	walk->sizes.owned_max = words * 8;
-	/* Twice as many: see ruby/steps.h. */
-	walk->refs.steps.left = 2 * words < OBJECT_REFS_STEPS ? 2 * words : OBJECT_REFS_STEPS;
+	walk->refs.steps = steps_begin(words < OBJECT_REFS_NEEDED ? words : OBJECT_REFS_NEEDED, OBJECT_REFS_FEW);
 }

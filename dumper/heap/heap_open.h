@@ -14,10 +14,10 @@
  * Opens the process or the core. The caller closes it with session_close(). Fails, among other reasons, if the heap
  * cannot be read: the layout lacks what is needed, or the garbage collector is not Ruby's own.
  */
-struct error *heap_open(const struct heap_target *from, struct session **ret);
+struct error *heap_open(const struct target_options *from, struct session **ret);
 
 /* Fails if the process has ended, or is ending: its memory may be gone. Never fails for a core. */
-struct error *heap_open_check_alive(const struct session *session, const struct heap_target *from);
+struct error *heap_open_check_alive(const struct session *session, const struct target_options *from);
 
 /*
  * If the layout is for another release, prints a message that says so.

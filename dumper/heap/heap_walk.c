@@ -166,7 +166,7 @@ static bool visit_page(struct heap_walk *walk, const struct heap_copy_page *page
 	}
 	again = walk->runs ? heap_copy_again(walk->copy, page) : page->slots;
 	access = access_begin(outside, layout);
-	walk->sizes.steps.left = OBJECT_SIZE_STEPS;
+	walk->sizes.steps = steps_begin(OBJECT_SIZE_NEEDED, OBJECT_SIZE_FEW);
 	for (uint64_t i = 0; i < page->at.slots && goes_on; i++) {
 		struct heap_object object = {
 		    .slot = heap_copy_slot(page, i), .access = &access, .page = page, .index = i};

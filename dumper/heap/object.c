@@ -105,7 +105,7 @@ static struct error *look_at(struct object_look *look, const struct session *ses
 	return error ? error : finish_output();
 }
 
-struct error *object_print(const struct heap_target *target, struct session *session, uint64_t address, size_t rows,
+struct error *object_print(const struct target_options *target, struct session *session, uint64_t address, size_t rows,
 			   bool json, enum exit_status *status)
 {
 	const size_t limit = rows > 0 ? rows : OBJECT_LOOK_MAX;
@@ -125,7 +125,7 @@ struct error *object_print(const struct heap_target *target, struct session *ses
 	return error;
 }
 
-struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, bool json,
+struct error *object_main(const struct target_options *target, uint64_t address, size_t rows, bool json,
 			  enum exit_status *status)
 {
 	struct session *session;

@@ -14,14 +14,14 @@
  * On success, *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read. Fails, among other
  * reasons, if there is no object at that address.
  */
-struct error *object_main(const struct heap_target *target, uint64_t address, size_t rows, bool json,
+struct error *object_main(const struct target_options *target, uint64_t address, size_t rows, bool json,
 			  enum exit_status *status);
 
 /*
  * The same for a session that heap_open() has opened.
  *   target  what was opened
  */
-struct error *object_print(const struct heap_target *target, struct session *session, uint64_t address, size_t rows,
+struct error *object_print(const struct target_options *target, struct session *session, uint64_t address, size_t rows,
 			   bool json, enum exit_status *status);
 
 #endif

@@ -29,7 +29,7 @@ struct object_edges {
 };
 
 struct object_look {
-	const struct heap_target *target;
+	const struct target_options *target;
 	uint64_t address; /* of the object */
 	size_t limit;	  /* how many references are kept at most, each way, and roots */
 	bool json;

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/error.h"
+#include "base/target_options.h"
 
 /* How long a process may be stopped by default, in ms. */
 #define HEAP_PAUSE_MS 500
@@ -18,18 +18,6 @@
  * (session/snapshot.h).
  */
 #define HEAP_PAUSE_MS_MAX 4000
-
-/* Whose heap is read. */
-struct heap_target {
-	pid_t pid;		   /* the live process; not used if `core` is set */
-	const char *core;	   /* core file; NULL: the process `pid` */
-	const char *executable;	   /* for a core: the path of the program that ran; NULL: use the path from the core */
-	const char *ruby_version;  /* for a core: Ruby's version, as the user gave it; NULL: not given */
-	bool force;		   /* for a core: use `executable` even if it matches no mapped file */
-	const char *offsets;	   /* layout file; NULL: search for a layout */
-	bool nearest;		   /* if the target's release has no layout, use the nearest layout that fits */
-	unsigned int time_limit_s; /* time limit for finding the layout; 0: the default */
-};
 
 /* What is wanted of the heap. */
 enum heap_wanted {
@@ -48,7 +36,7 @@ enum heap_format {
 };
 
 struct heap_options {
-	struct heap_target target;
+	struct target_options target;
 	enum heap_wanted wanted;
 	enum heap_format format;
 	const char *why;      /* for HEAP_WHY: the object or the class, as the user gave it; else NULL */

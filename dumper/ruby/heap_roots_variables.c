@@ -200,7 +200,7 @@ void roots_give_registered(struct roots_walk *walk)
 {
 	struct access *access = &walk->access;
 	const uint64_t vm = walk->roots->ruby->vm;
-	uint64_t link = 0;
+	uint64_t link = 0, mark = 0;
 
 	roots_begin(walk, ROOT_REGISTERED, REF_EXACT, 0);
 	if (layout_has(access->layout, F_vm_global_objects) && layout_has(access->layout, F_vm_nr_global_objects)) {
@@ -213,8 +213,13 @@ void roots_give_registered(struct roots_walk *walk)
 		link = access_member(access, vm, F_vm_global_objects);
 	else if (layout_has(access->layout, F_objspace_registered))
 		link = access_member(access, access_member(access, vm, F_vm_objspace), F_objspace_registered);
-	for (size_t i = 0; link != 0 && i < LINKS_MAX && !access->failed; i++) {
+	/* A list that leads into a circle: Brent's algorithm finds it. */
+	for (size_t i = 0, lap = 1; link != 0 && link != mark && i < LINKS_MAX && !access->failed; i++) {
 		give_registered(walk, access_member(access, link, F_registered_varptr));
+		if (i == lap) {
+			mark = link;
+			lap *= 2;
+		}
 		link = access_member(access, link, F_registered_next);
 	}
 	if (link != 0 || access->failed)

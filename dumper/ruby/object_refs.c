@@ -335,7 +335,7 @@ bool object_refs_read(const struct ruby *ruby, struct object_refs *ret)
 	    {E_RUBY_T_COMPLEX, REFS_COMPLEX}, {E_RUBY_T_RATIONAL, REFS_RATIONAL},
 	};
 
-	*ret = (struct object_refs){.layout = ruby->layout, .steps = {OBJECT_REFS_STEPS, OBJECT_REFS_LEAST}};
+	*ret = (struct object_refs){.layout = ruby->layout, .steps = steps_begin(OBJECT_REFS_NEEDED, OBJECT_REFS_FEW)};
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		const struct layout_number *type = &ruby->layout->enumerators[kinds[i].type];
 

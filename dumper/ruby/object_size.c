@@ -341,7 +341,7 @@ bool object_size(struct object_sizes *sizes, struct access *access, const struct
 	if (ivars_may_be_generic(sizes->layout, flags)) {
 		uint64_t size = 0;
 
-		if (generic_ivars_size(sizes, access, slot, flags, &size) && size <= sizes->owned_max)
+		if (generic_ivars_size(sizes, access, slot, flags, &size) && size <= sizes->owned_max - *owned)
 			*owned += size;
 		else
 			exact = false;
@@ -372,8 +372,9 @@ static void read_kinds(struct object_sizes *sizes)
 
 bool object_sizes_read(const struct ruby *ruby, struct object_sizes *ret)
 {
-	*ret = (struct object_sizes){
-	    .layout = ruby->layout, .owned_max = OBJECT_OWNED_MAX, .steps = {OBJECT_SIZE_STEPS, OBJECT_SIZE_LEAST}};
+	*ret = (struct object_sizes){.layout = ruby->layout,
+				     .owned_max = OBJECT_OWNED_MAX,
+				     .steps = steps_begin(OBJECT_SIZE_NEEDED, OBJECT_SIZE_FEW)};
 	read_kinds(ret);
 	return ivars_read(ruby, &ret->ivars);
 }

@@ -55,11 +55,9 @@ struct object_sizes {
 /* More bytes than any object owns: what is more is garbage. */
 #define OBJECT_OWNED_MAX (UINT64_C(1) << 46)
 
-/* A good number of steps for the objects of one page of the heap. */
-#define OBJECT_SIZE_STEPS 131072u
-
-/* More than most objects have. */
-#define OBJECT_SIZE_LEAST 256u
+/* For steps_begin(): more than the objects of one page of the heap need together, and more than most objects need. */
+#define OBJECT_SIZE_NEEDED 65536u
+#define OBJECT_SIZE_FEW	   256u
 
 /*
  * Reads what is needed for the sizes of all objects. Returns false if there is not enough memory. The caller frees

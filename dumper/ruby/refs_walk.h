@@ -65,15 +65,13 @@ struct object_refs {
 	uint8_t kinds[OBJECT_TYPES]; /* how the references are found, by RUBY_T_ type */
 	struct ivars ivars;
 	struct data_type types[DATA_TYPES_KEPT];
-	/* How many words and entries of tables may still be read. The caller sets `left`: see OBJECT_REFS_STEPS. */
+	/* How many words and entries of tables may still be read. The caller can set it. */
 	struct steps steps;
 };
 
-/* Twice the number of words in 32 GiB of memory. */
-#define OBJECT_REFS_STEPS (UINT64_C(1) << 33)
-
-/* More than most objects have. */
-#define OBJECT_REFS_LEAST 1024u
+/* For steps_begin(): the number of words in 32 GiB of memory, and more words than most objects lead to. */
+#define OBJECT_REFS_NEEDED (UINT64_C(1) << 32)
+#define OBJECT_REFS_FEW	   1024u
 
 /* The walk. */
 struct refs_walk {

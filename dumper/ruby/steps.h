@@ -1,26 +1,44 @@
 /*
- * A limit for the work that a hostile target can cause: how many words and entries of tables are looked at. All objects of a
- * heap, or of one page of it, share the steps. One object may take at most half of those that are left, so a few hostile
- * objects cannot take them all. And each object may take a few steps in any case, so that the many small objects are looked
- * at whatever the others have taken.
+ * A limit for the work that a hostile target can cause, and for the memory that the result takes: how many words and entries
+ * of tables are looked at. All objects of a heap, or of one page of it, share the steps. A hostile target can have objects
+ * that lead to the same memory, or around in a circle, so one object must not take all of them:
+ *   - An object may take at most half of those that are left and not reserved.
+ *   - A third of all steps is reserved for objects that take few. A large object may take as few, too.
+ *   - Each object may take STEPS_ALWAYS, also if none are left.
  *
- * The objects of a real heap never take more than half of what is left, if there are at first twice as many steps as they
- * need together: what one object needs is at most what all objects need, minus what the others have taken.
+ * So a few hostile objects hide references of other large objects only, and many hostile objects hide none of small ones. The
+ * objects of a real heap are never limited: what one of them needs is at most what all need together, minus what the others
+ * have taken.
  */
 #ifndef RBDUMP_STEPS_H
 #define RBDUMP_STEPS_H
 
 #include <stdint.h>
 
+/* Not many more than a slot has words. */
+#define STEPS_ALWAYS 16u
+
 struct steps {
-	uint64_t left;	/* for all objects together */
-	uint64_t least; /* each object may take so many, also if fewer are left */
+	uint64_t left, reserved, few;
 };
+
+/*
+ *   needed  more than all objects need together
+ *   few     how many objects may take of those that are reserved
+ */
+static inline struct steps steps_begin(uint64_t needed, uint64_t few)
+{
+	return (struct steps){.left = 3 * needed, .reserved = needed, .few = few};
+}
 
 /* How many steps the next object may take. */
 static inline uint64_t steps_for_one(const struct steps *steps)
 {
-	return steps->left / 2 > steps->least ? steps->left / 2 : steps->least;
+	const uint64_t large = steps->left > steps->reserved ? (steps->left - steps->reserved) / 2 : 0;
+	const uint64_t few = steps->left < steps->few ? steps->left : steps->few;
+	const uint64_t ret = large > few ? large : few;
+
+	return ret > STEPS_ALWAYS ? ret : STEPS_ALWAYS;
 }
 
 /* An object has taken steps: no more than it may. */

@@ -108,3 +108,23 @@ struct error *session_open_core(const struct session_core_options *options, stru
 	}
 	return finish(session, error, ret);
 }
+
+struct error *session_open_target(const struct target_options *from, bool no_stop, struct session **ret,
+				  struct trace **trace)
+{
+	const struct session_options live = {
+	    .no_stop = no_stop,
+	    .offsets = from->offsets,
+	    .nearest = from->nearest,
+	    .time_limit_s = from->time_limit_s,
+	};
+	const struct session_core_options core = {
+	    .core = {.file = from->core, .executable = from->executable, .force = from->force},
+	    .offsets = from->offsets,
+	    .nearest = from->nearest,
+	    .ruby_version = from->ruby_version,
+	    .time_limit_s = from->time_limit_s,
+	};
+
+	return from->core ? session_open_core(&core, ret, trace) : session_open(from->pid, &live, ret, trace);
+}

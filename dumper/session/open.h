@@ -4,6 +4,7 @@
 #ifndef RBDUMP_OPEN_H
 #define RBDUMP_OPEN_H
 
+#include "base/target_options.h"
 #include "session/session.h"
 
 struct session_options {
@@ -41,5 +42,12 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
  * contradict each other.
  */
 struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
+
+/*
+ * Opens a process or a core, as one of both functions above does.
+ *   no_stop  for a process: do not pause it
+ */
+struct error *session_open_target(const struct target_options *from, bool no_stop, struct session **ret,
+				  struct trace **trace);
 
 #endif

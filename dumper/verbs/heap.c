@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/tell.h"
-#include "verbs/heap_target.h"
 #include "verbs/help.h"
+#include "verbs/target_arguments.h"
 #include "verbs/verbs.h"
 
 enum {
@@ -21,7 +21,7 @@ enum {
 };
 
 static const struct option long_options[] = {
-    HEAP_TARGET_OPTIONS,
+    TARGET_ARGUMENTS,
     {"format", required_argument, NULL, 'f'},
     {"output", required_argument, NULL, 'o'},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -240,7 +240,7 @@ int heap_command(int argc, char **argv)
 	optind = 1;
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":p:c:f:o:n:h", long_options, NULL)) != -1) {
-		if (!heap_target_take(&line, option, &options.target, &wrong) &&
+		if (!target_arguments_take(&line, option, &options.target, &wrong) &&
 		    !take(&line, option, &options, &given, &wrong))
 			return command_line_other(&line, option, argv);
 		if (wrong)
@@ -250,7 +250,7 @@ int heap_command(int argc, char **argv)
 	if (is_file(&options, argc, argv))
 		options.file = argv[next++];
 	else
-		wrong = heap_target_finish(&line, argc, argv, &options.target, &next);
+		wrong = target_arguments_finish(&line, argc, argv, &options.target, &next);
 	if (wrong)
 		return wrong;
 	if (next < argc)

@@ -1,14 +1,14 @@
 #include "heap/object.h"
 
 #include "base/tell.h"
-#include "verbs/heap_target.h"
 #include "verbs/help.h"
+#include "verbs/target_arguments.h"
 #include "verbs/verbs.h"
 
 enum { OPTION_ALL = OPTION_OWN, OPTION_JSON };
 
 static const struct option long_options[] = {
-    HEAP_TARGET_OPTIONS,
+    TARGET_ARGUMENTS,
     {"top", required_argument, NULL, 'n'},
     {"json", no_argument, NULL, OPTION_JSON},
     {"all", no_argument, NULL, OPTION_ALL},
@@ -21,7 +21,7 @@ static const struct option long_options[] = {
 #define TOP_MAX 1e6
 
 /* Takes the arguments that are no options: PID, or EXE after a core, and the address, which is the last one. */
-static int take_arguments(const struct command_line *line, int argc, char **argv, struct heap_target *target,
+static int take_arguments(const struct command_line *line, int argc, char **argv, struct target_options *target,
 			  uint64_t *address)
 {
 	int last, wrong;
@@ -30,7 +30,7 @@ static int take_arguments(const struct command_line *line, int argc, char **argv
 		return command_line_wrong(line, "", "give the ADDRESS of an object");
 	if (!command_line_address(argv[argc - 1], address))
 		return command_line_wrong(line, argv[argc - 1], " is not an ADDRESS of the form 0x7f0012345678");
-	wrong = heap_target_finish(line, argc - 1, argv, target, &last);
+	wrong = target_arguments_finish(line, argc - 1, argv, target, &last);
 	if (!wrong && last < argc - 1)
 		wrong = command_line_unexpected(line, argv[last]);
 	return wrong;
@@ -39,11 +39,11 @@ static int take_arguments(const struct command_line *line, int argc, char **argv
 int object_command(int argc, char **argv)
 {
 	const struct command_line line = {"object", help_object, long_options};
-	struct heap_target target = {0};
+	struct target_options target = {0};
 	enum exit_status status = EXIT_FAILED;
 	size_t rows = TOP;
 	bool json = false;
-	uint64_t address;
+	uint64_t address = 0;
 	struct error *error;
 	double number;
 	int option, wrong;
@@ -51,7 +51,7 @@ int object_command(int argc, char **argv)
 	optind = 1;
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":p:c:n:h", long_options, NULL)) != -1) {
-		if (heap_target_take(&line, option, &target, &wrong)) {
+		if (target_arguments_take(&line, option, &target, &wrong)) {
 			if (wrong)
 				return wrong;
 			continue;

@@ -87,11 +87,11 @@ static bool is_right(const struct layout *layout, uint8_t command, const struct 
 /* Runs a seed through each command, also if the variables of Ruby must be searched for. */
 static void check_seed(const struct layout *layout)
 {
-	for (uint8_t choice = 0; choice <= (HEAPS_RUNS | HEAPS_STRIPPED | HEAPS_COMMAND); choice++) {
+	for (unsigned int choice = 0; choice <= (HEAPS_RUNS | HEAPS_STRIPPED | HEAPS_COMMAND); choice++) {
 		struct heaps_outcome outcome;
 
 		take_seed();
-		input[1] = choice;
+		input[1] = (uint8_t)choice;
 		run(&outcome);
 		if (is_right(layout, choice & HEAPS_COMMAND, &outcome))
 			continue;
@@ -198,10 +198,10 @@ static int replay(char **paths)
 		input_length = fread(input, 1, sizeof(input), file);
 		fclose(file);
 		choice = input_length > 1 ? input[1] & (uint8_t)~HEAPS_COMMAND : 0;
-		for (uint8_t command = 0; command <= HEAPS_COMMAND; command += HEAPS_OBJSPACE) {
+		for (unsigned int command = 0; command <= HEAPS_COMMAND; command += HEAPS_OBJSPACE) {
 			struct heaps_outcome outcome;
 
-			input[1] = choice | command;
+			input[1] = (uint8_t)(choice | command);
 			run(&outcome);
 			print_outcome(*paths, &outcome);
 		}

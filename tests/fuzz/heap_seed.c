@@ -55,6 +55,9 @@ static const struct kind {
     {S_rational, E_RUBY_T_RATIONAL, NONE, NONE, NONE, 0},
     {S_complex, E_RUBY_T_COMPLEX, NONE, NONE, NONE, 0},
     {S_plain_data, E_RUBY_T_DATA, NONE, NONE, NONE, 0},
+    /* The first two become Fibers. */
+    {S_typed_data, E_RUBY_T_DATA, NONE, E_RUBY_TYPED_FL_IS_TYPED_DATA, NONE, 0},
+    {S_typed_data, E_RUBY_T_DATA, NONE, E_RUBY_TYPED_FL_IS_TYPED_DATA, NONE, 0},
     {S_typed_data, E_RUBY_T_DATA, NONE, E_RUBY_TYPED_FL_IS_TYPED_DATA, NONE, 0},
     {S_typed_data, E_RUBY_T_DATA, NONE, E_RUBY_TYPED_FL_IS_TYPED_DATA, E_RUBY_FL_EXIVAR, 2},
     {S_basic, E_RUBY_T_ZOMBIE, NONE, NONE, NONE, 0},
@@ -79,6 +82,9 @@ static const struct kind {
     {S_fields, E_RUBY_T_IMEMO, E_imemo_fields, E_ROBJECT_HEAP, NONE, 2},
     {S_fields, E_RUBY_T_IMEMO, E_imemo_fields, E_ROBJECT_HEAP, NONE, 3},
     {S_cdhash, E_RUBY_T_IMEMO, E_imemo_cdhash, NONE, NONE, 0},
+    /* Only the stacks of both Fibers refer to these. */
+    {S_string, E_RUBY_T_STRING, NONE, NONE, NONE, 0},
+    {S_string, E_RUBY_T_STRING, NONE, NONE, NONE, 0},
 };
 
 static uint64_t slot_bytes(const struct maker *m, enum layout_struct_id id)
@@ -266,8 +272,24 @@ static void link_one(struct maker *m, uint64_t at, enum layout_member_id head, u
 	}
 }
 
-/* An execution context with one frame. */
-static void put_context(struct maker *m, uint64_t ec, uint64_t thread, uint64_t fiber)
+/* Gives code what its name consists of. Returns where its instructions are. */
+static uint64_t name_code(struct maker *m, uint64_t code)
+{
+	const struct layout_member *members = m->w.layout->members;
+	uint64_t body, encoded;
+
+	memcpy(&body, bytes_at(&m->w, code + members[F_iseq_body].offset, 8), 8);
+	memcpy(&encoded, bytes_at(&m->w, body + members[F_body_iseq_encoded].offset, 8), 8);
+	put(m, body, F_body_type, value_of(m, E_ISEQ_TYPE_METHOD));
+	put(m, body, F_body_label, new_string(&m->w, "open"));
+	put(m, body, F_body_pathobj, new_string(&m->w, "/srv/shop.rb"));
+	put(m, body, F_body_local_iseq, code);
+	put(m, body, F_body_parent_iseq, 0);
+	return encoded;
+}
+
+/* An execution context with one frame. Only its stack refers to the object `alone`. */
+static void put_context(struct maker *m, uint64_t ec, uint64_t thread, uint64_t fiber, uint64_t alone)
 {
 	const uint64_t stack = allocate(&m->w, STACK_WORDS * 8), end = stack + STACK_WORDS * 8;
 	const uint64_t cfp = end - 2 * size_of(&m->w, S_cfp), ep = stack + 5 * 8;
@@ -278,13 +300,13 @@ static void put_context(struct maker *m, uint64_t ec, uint64_t thread, uint64_t 
 		method = m->objects[i].id == S_ment ? m->objects[i].address : method;
 	}
 	put_word(&m->w, stack, next_object(m));
-	put_word(&m->w, stack + 8, next_object(m));
+	put_word(&m->w, stack + 8, alone);
 	put_word(&m->w, ep - 16, method);
 	put_word(&m->w, ep, value_of(m, E_VM_FRAME_MAGIC_METHOD) | value_of(m, E_VM_ENV_FLAG_LOCAL));
 	put(m, cfp, F_cfp_iseq, code);
 	put(m, cfp, F_cfp_ep, ep);
 	put(m, cfp, F_cfp_sp, ep + 24);
-	put(m, cfp, F_cfp_pc, code);
+	put(m, cfp, F_cfp_pc, name_code(m, code) + 8);
 	put(m, ec, F_ec_thread_ptr, thread);
 	put(m, ec, F_ec_fiber_ptr, fiber);
 	put(m, ec, F_ec_vm_stack, stack);
@@ -297,7 +319,7 @@ static void put_context(struct maker *m, uint64_t ec, uint64_t thread, uint64_t 
 
 /* A fiber, and its object, which is of the same type as all Fibers. */
 static uint64_t put_fiber(struct maker *m, uint64_t thread, uint64_t self, uint64_t type,
-			  enum layout_enumerator_id status)
+			  enum layout_enumerator_id status, uint64_t alone)
 {
 	const uint64_t fiber = structs(m, S_fiber, 1);
 
@@ -305,7 +327,7 @@ static uint64_t put_fiber(struct maker *m, uint64_t thread, uint64_t self, uint6
 	put(m, fiber, F_fiber_self, self);
 	put(m, self, F_typed_data_type, type);
 	put(m, self, F_typed_data_data, fiber);
-	put_context(m, fiber + m->w.layout->members[F_fiber_ec].offset, thread, fiber);
+	put_context(m, fiber + m->w.layout->members[F_fiber_ec].offset, thread, fiber, alone);
 	return fiber;
 }
 
@@ -318,8 +340,9 @@ static void put_threads(struct maker *m)
 	for (size_t i = 0, found = 0; i < m->nr_objects && found < 2; i++)
 		if (m->objects[i].id == S_typed_data)
 			selves[found++] = m->objects[i].address;
-	fiber = put_fiber(m, thread, selves[0], type, E_FIBER_RESUMED);
-	put_fiber(m, thread, selves[1], type, E_FIBER_SUSPENDED);
+	fiber = put_fiber(m, thread, selves[0], type, E_FIBER_RESUMED, m->objects[m->nr_objects - 1].address);
+	put_fiber(m, thread, selves[1], type, E_FIBER_SUSPENDED, m->objects[m->nr_objects - 2].address);
+	put(m, thread, F_thread_root_fiber, fiber);
 	put(m, thread, F_thread_ec, fiber + m->w.layout->members[F_fiber_ec].offset);
 	put(m, thread, F_thread_vm, HEAP_VM);
 	put(m, thread, F_thread_ractor, ractor);
@@ -427,8 +450,8 @@ void heap_seed_build(const struct layout *layout, size_t index, struct heap_seed
 	put_pages(&m, pages);
 	put_generic(&m);
 	put_globals(&m);
-	put_threads(&m);
 	fill_objects(&m);
+	put_threads(&m);
 	put_word(&m.w, HEAP_VARIABLES + VARIABLE_OBJECT_CLASS * 8, shop(&m));
 	for (uint64_t i = VARIABLE_GLOBALS + 2; i < HEAP_NR_VARIABLES; i++)
 		put_word(&m.w, HEAP_VARIABLES + i * 8, next_object(&m));

@@ -10,6 +10,7 @@ static const struct {
 	enum layout_member_id id;
 	uint64_t value;
 } numbers[] = {
+    {F_st_entries_start, 0},
     {F_st_entries_bound, ENTRIES},
     {F_st_entry_power, 2},
     {F_st_bin_power, 3},
@@ -145,7 +146,7 @@ void put(struct maker *m, uint64_t at, enum layout_member_id id, uint64_t value)
 
 uint64_t next_object(struct maker *m)
 {
-	m->turn = (m->turn * 5 + 3) % m->nr_objects;
+	m->turn = (m->turn * 5 + 3) % (m->nr_objects - STRUCTS_ALONE);
 	return m->objects[m->turn].address;
 }
 

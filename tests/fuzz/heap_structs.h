@@ -11,6 +11,9 @@
 
 enum { STRUCTS_OBJECTS_MAX = 128 };
 
+/* So many objects, the last ones, are not referred to. */
+enum { STRUCTS_ALONE = 2 };
+
 /* How many entries a table has, and how many elements something else has. */
 enum { ENTRIES = 4, FEW = 3 };
 
@@ -35,7 +38,7 @@ bool has_struct(const struct maker *m, enum layout_struct_id id);
 /* Writes a member, if this Ruby has it, and if it is a number or a pointer. */
 void put(struct maker *m, uint64_t at, enum layout_member_id id, uint64_t value);
 
-/* The address of the next object. There must be some. */
+/* The address of the next object. There must be more than STRUCTS_ALONE. */
 uint64_t next_object(struct maker *m);
 
 /* Fills the members of a struct. */

@@ -5,8 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/text.h"
+#include "heap/baseline.h"
 #include "heap/heap_dump.h"
 #include "heap/heap_graph.h"
 #include "heap/heap_open.h"
@@ -22,7 +25,7 @@
  * How many reads a command may take, and how many steps (ruby/steps.h) each of them. A step takes some five
  * reads.
  */
-#define READS_MAX UINT64_C(20000000)
+#define READS_MAX UINT64_C(10000000)
 #define STEPS_MAX UINT64_C(20000)
 
 /* More than an object of an image can own. */
@@ -64,13 +67,13 @@ void __wrap_heap_open_limit(const struct target *target, struct heap_walk *walk)
 {
 	(void)target;
 	walk->sizes.owned_max = OWNED_MAX;
-	walk->refs.steps.left = STEPS_MAX;
+	walk->refs.steps = steps_begin(STEPS_MAX / 3, OBJECT_REFS_FEW);
 }
 
 void __wrap_heap_graph_read_refs(struct heap_walk *walk, uint32_t node, object_ref_visit *visit, void *context)
 {
 	if (walk->refs.steps.left > STEPS_MAX)
-		walk->refs.steps.left = STEPS_MAX;
+		walk->refs.steps = steps_begin(STEPS_MAX / 3, OBJECT_REFS_FEW);
 	__real_heap_graph_read_refs(walk, node, visit, context);
 }
 
@@ -234,6 +237,28 @@ static void check_count(const struct heap_count *count)
 	REQUIRE(totals->slots == objects + dead + totals->free && free_slots == totals->free && slots == totals->slots);
 }
 
+/* Compares a count with its own JSON: nothing has grown. */
+static void compare(const char *json, struct histogram *histogram)
+{
+	char path[64];
+	const int fd = memfd_create("heaps", MFD_CLOEXEC);
+	struct error *error;
+	char *text;
+
+	REQUIRE(fd >= 0 && write(fd, json, printed_length) == (ssize_t)printed_length);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	error = baseline_compare(path, histogram);
+	close(fd);
+	REQUIRE(!error);
+	for (size_t i = 0; i < histogram->nr_rows; i++)
+		REQUIRE(histogram->rows[i].before.objects == histogram->rows[i].objects &&
+			histogram->rows[i].before.owned_bytes == histogram->rows[i].owned_bytes);
+	begin_output();
+	histogram_text(histogram, 0, stdout);
+	text = end_output(NULL);
+	free(text);
+}
+
 static void print_count(const struct run *run, struct heap_count *count, enum heap_mode mode)
 {
 	struct histogram histogram = {.version = "3.4.5", .description = "ruby", .mode = mode};
@@ -247,6 +272,7 @@ static void print_count(const struct run *run, struct heap_count *count, enum he
 	REQUIRE(histogram_json(&histogram, stdout));
 	text = end_output(NULL);
 	json_decref(parse(text, printed_length));
+	compare(text, &histogram);
 	free(text);
 	histogram_clear(&histogram);
 }

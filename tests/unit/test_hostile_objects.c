@@ -17,11 +17,15 @@
 #include "ruby/value.h"
 #include "synthetic.h"
 
-/* The memory that objects are in, and how often it is filled anew. */
+/*
+ * The memory that objects are in, and how often it is filled anew. Objects lead to many pages that are not there, and the
+ * snapshot has a place for each of them, so each few rounds have a snapshot of their own.
+ */
 #define PAGES	     64u
 #define BYTES	     (PAGES * MEMORY_PAGE)
 #define OBJECTS	     256u
-#define ROUNDS	     400
+#define ROUNDS	     10
+#define SNAPSHOTS    40
 #define SLOT	     1024u
 #define STEPS	     UINT64_C(20000)
 #define LONGEST_TEXT 600u
@@ -92,7 +96,7 @@ static uint64_t try_object(struct synthetic *s, struct object_refs *refs, struct
 	uint64_t given = 0, owned, length;
 
 	assert_true(access_bytes(&access, address, bytes, sizeof(bytes)));
-	refs->steps.left = sizes->steps.left = STEPS;
+	refs->steps = sizes->steps = steps_begin(STEPS / 3, OBJECT_REFS_FEW);
 	for (enum refs_round round = 0; round < REFS_ROUNDS; round++)
 		object_refs_wants(refs, &access, &slot, round, &length);
 	object_refs_each(refs, &access, &slot, count, &given);
@@ -106,32 +110,45 @@ static uint64_t try_object(struct synthetic *s, struct object_refs *refs, struct
 	return given;
 }
 
+/* Tries many objects. Returns how many references they have. */
+static uint64_t try_objects(struct synthetic *s, uint64_t base, uint64_t *seed)
+{
+	static struct object_refs refs;
+	static struct object_sizes sizes;
+	uint64_t given = 0;
+
+	fill(s, base, seed);
+	for (uint64_t i = 0; i < OBJECTS; i++)
+		synthetic_set(s, base + i * SLOT, F_basic_flags, flags(s, seed));
+	assert_true(object_refs_read(&s->ruby, &refs));
+	assert_true(object_sizes_read(&s->ruby, &sizes));
+	for (uint64_t i = 0; i < OBJECTS; i++)
+		given += try_object(s, &refs, &sizes, base + i * SLOT);
+	object_refs_clear(&refs);
+	object_sizes_clear(&sizes);
+	return given;
+}
+
 static void test_random_objects(void **state)
 {
-	struct synthetic *s = *state;
-	const uint64_t base = synthetic_allocate(s, BYTES + MEMORY_PAGE);
 	uint64_t seed = 20261129, given = 0;
 
-	for (int round = 0; round < ROUNDS; round++) {
-		static struct object_refs refs;
-		static struct object_sizes sizes;
+	for (int i = 0; i < SNAPSHOTS; i++) {
+		uint64_t base;
 
-		fill(s, base, &seed);
-		for (uint64_t i = 0; i < OBJECTS; i++)
-			synthetic_set(s, base + i * SLOT, F_basic_flags, flags(s, &seed));
-		assert_true(object_refs_read(&s->ruby, &refs));
-		assert_true(object_sizes_read(&s->ruby, &sizes));
-		for (uint64_t i = 0; i < OBJECTS; i++)
-			given += try_object(s, &refs, &sizes, base + i * SLOT);
-		object_refs_clear(&refs);
-		object_sizes_clear(&sizes);
+		synthetic_set_up(state);
+		base = synthetic_allocate(*state, BYTES + MEMORY_PAGE);
+		for (int round = 0; round < ROUNDS; round++)
+			given += try_objects(*state, base, &seed);
+		synthetic_tear_down(state);
 	}
 	/* Many of them look like objects. */
-	assert_in_range(given, ROUNDS * OBJECTS, UINT64_MAX);
+	assert_in_range(given, SNAPSHOTS * ROUNDS * OBJECTS, UINT64_MAX);
 }
 
 /* How many hostile objects there are before the others. */
-#define HOSTILE 100
+#define HOSTILE	     20
+#define VERY_HOSTILE 200
 
 static void count_all(void *context, const struct object_ref *ref)
 {
@@ -174,26 +191,33 @@ static uint64_t endless_list(struct synthetic *s)
 static void test_refs_of_others(void **state)
 {
 	struct synthetic *s = *state;
-	const uint64_t large = array_of(s, 20000), small = array_of(s, OBJECT_REFS_LEAST / 2), list = endless_list(s);
+	const uint64_t large = array_of(s, 20000), small = array_of(s, OBJECT_REFS_FEW / 2), list = endless_list(s);
+	const uint64_t tiny = array_of(s, STEPS_ALWAYS - 1);
 	static struct object_refs refs;
 	bool all;
 
 	synthetic_allocate(s, SLOT);
 	assert_true(object_refs_read(&s->ruby, &refs));
 	refs.ivars.generic_known = true;
-	refs.steps.left = 100000;
+	refs.steps = steps_begin(50000, OBJECT_REFS_FEW);
 	refs_of(s, &refs, list, &all);
 	assert_false(all);
-	/* One object takes at most half. */
-	assert_in_range(refs.steps.left, 40000, 60000);
+	/* One object takes at most half of what is not reserved. */
+	assert_in_range(refs.steps.left, 100000, 110000);
 	assert_int_equal(refs_of(s, &refs, large, &all), 20000);
 	assert_true(all);
 	for (int i = 0; i < HOSTILE; i++)
 		refs_of(s, &refs, list, &all);
-	assert_int_equal(refs.steps.left, 0);
 	assert_true(refs_of(s, &refs, large, &all) < 20000);
 	assert_false(all);
-	assert_int_equal(refs_of(s, &refs, small, &all), OBJECT_REFS_LEAST / 2);
+	assert_int_equal(refs_of(s, &refs, small, &all), OBJECT_REFS_FEW / 2);
+	assert_true(all);
+	for (int i = 0; i < VERY_HOSTILE; i++)
+		refs_of(s, &refs, list, &all);
+	assert_int_equal(refs.steps.left, 0);
+	refs_of(s, &refs, small, &all);
+	assert_false(all);
+	assert_int_equal(refs_of(s, &refs, tiny, &all), STEPS_ALWAYS - 1);
 	assert_true(all);
 	object_refs_clear(&refs);
 }
@@ -224,7 +248,7 @@ static bool size_of(struct synthetic *s, struct object_sizes *sizes, uint64_t ad
 static void test_sizes_of_others(void **state)
 {
 	struct synthetic *s = *state;
-	const uint64_t hostile = code_with_path(s, OBJECT_SIZE_STEPS), other = code_with_path(s, 100);
+	const uint64_t hostile = code_with_path(s, OBJECT_SIZE_NEEDED), other = code_with_path(s, 100);
 	static struct object_sizes sizes;
 	uint64_t owned, again;
 
@@ -234,7 +258,8 @@ static void test_sizes_of_others(void **state)
 	assert_in_range(owned, 100 * 8, 100000);
 	for (int i = 0; i < HOSTILE; i++)
 		assert_false(size_of(s, &sizes, hostile, &again));
-	assert_int_equal(sizes.steps.left, 0);
+	/* What is not reserved is used up. */
+	assert_true(steps_for_one(&sizes.steps) <= OBJECT_SIZE_FEW);
 	assert_true(size_of(s, &sizes, other, &again));
 	assert_int_equal(again, owned);
 	object_sizes_clear(&sizes);
@@ -243,7 +268,7 @@ static void test_sizes_of_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_random_objects, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test(test_random_objects),
 	    cmocka_unit_test_setup_teardown(test_refs_of_others, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_sizes_of_others, synthetic_set_up, synthetic_tear_down),
 	};

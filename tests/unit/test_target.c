@@ -96,6 +96,15 @@ static void assert_refused(struct fixture *f, int expected)
 	assert_int_equal(errno, expected);
 }
 
+static void test_mapped_bytes(void **state)
+{
+	struct mapping mappings[] = {{.start = 0x1000, .end = 0x3000}, {.start = 0x5000, .end = 0x6000}};
+	const struct target target = {.operations = &live_operations, .mappings = mappings, .nr_mappings = 2};
+
+	(void)state;
+	assert_int_equal(target_mapped_bytes(&target), 0x3000);
+}
+
 static void test_same(void **state)
 {
 	struct fixture *f = *state;
@@ -143,6 +152,7 @@ static void test_deleted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_mapped_bytes),
 	    cmocka_unit_test_setup_teardown(test_same, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_replaced, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_deleted, set_up, tear_down),

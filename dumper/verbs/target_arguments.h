@@ -1,19 +1,19 @@
 /*
- * The options and arguments that say whose heap is read. The verbs heap and object have them in common.
+ * The options and arguments that say which process or core is read. The verbs dump, heap and object have them in common.
  */
-#ifndef RBDUMP_HEAP_TARGET_H
-#define RBDUMP_HEAP_TARGET_H
+#ifndef RBDUMP_TARGET_ARGUMENTS_H
+#define RBDUMP_TARGET_ARGUMENTS_H
 
 #include <getopt.h>
 
-#include "heap/options.h"
+#include "base/target_options.h"
 #include "verbs/command_line.h"
 
 /* The values of the long options without a letter. The values of a verb's own options begin with OPTION_OWN. */
 enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, OPTION_TIME_LIMIT, OPTION_OWN };
 
 /* The rows of the table for getopt_long(). The short options are "p:c:". */
-#define HEAP_TARGET_OPTIONS                                                                                            \
+#define TARGET_ARGUMENTS                                                                                               \
 	{"pid", required_argument, NULL, 'p'}, {"core", required_argument, NULL, 'c'},                                 \
 	    {"offsets", required_argument, NULL, OPTION_OFFSETS}, {"nearest", no_argument, NULL, OPTION_NEAREST},      \
 	    {"ruby-version", required_argument, NULL, OPTION_RUBY_VERSION},                                            \
@@ -27,7 +27,7 @@ enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, 
  *   wrong  receives the exit status if the value of the option is wrong; otherwise 0
  * Returns whether it is one of the options above.
  */
-bool heap_target_take(const struct command_line *line, int option, struct heap_target *ret, int *wrong);
+bool target_arguments_take(const struct command_line *line, int option, struct target_options *ret, int *wrong);
 
 /*
  * Takes the arguments that are no options, from `optind` on: PID, or EXE after a core. Then checks that the options and
@@ -35,6 +35,7 @@ bool heap_target_take(const struct command_line *line, int option, struct heap_t
  *   next  receives the index of the first argument that was not taken
  * Returns 0, or the exit status if something is wrong.
  */
-int heap_target_finish(const struct command_line *line, int argc, char **argv, struct heap_target *ret, int *next);
+int target_arguments_finish(const struct command_line *line, int argc, char **argv, struct target_options *ret,
+			    int *next);
 
 #endif

@@ -1,10 +1,10 @@
-#include "verbs/heap_target.h"
+#include "verbs/target_arguments.h"
 
 #include <limits.h>
 
 #include "layout/version.h"
 
-bool heap_target_take(const struct command_line *line, int option, struct heap_target *ret, int *wrong)
+bool target_arguments_take(const struct command_line *line, int option, struct target_options *ret, int *wrong)
 {
 	struct version version;
 	double number;
@@ -45,7 +45,8 @@ bool heap_target_take(const struct command_line *line, int option, struct heap_t
 	}
 }
 
-int heap_target_finish(const struct command_line *line, int argc, char **argv, struct heap_target *ret, int *next)
+int target_arguments_finish(const struct command_line *line, int argc, char **argv, struct target_options *ret,
+			    int *next)
 {
 	*next = optind;
 	if (ret->core && *next < argc)

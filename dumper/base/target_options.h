@@ -1,0 +1,21 @@
+/*
+ * Which process or core the user wants to see, and how its layout is found.
+ */
+#ifndef RBDUMP_TARGET_OPTIONS_H
+#define RBDUMP_TARGET_OPTIONS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct target_options {
+	pid_t pid;		   /* the live process; not used if `core` is set */
+	const char *core;	   /* core file; NULL: the process `pid` */
+	const char *executable;	   /* for a core: the path of the program that ran; NULL: use the path from the core */
+	const char *ruby_version;  /* for a core: Ruby's version, as the user gave it; NULL: not given */
+	bool force;		   /* for a core: use `executable` even if it matches no mapped file */
+	const char *offsets;	   /* layout file; NULL: search for a layout */
+	bool nearest;		   /* if the target's release has no layout, use the nearest layout that fits */
+	unsigned int time_limit_s; /* time limit for all work until there is a result; 0: the default */
+};
+
+#endif
