@@ -23,6 +23,19 @@ static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
 	va_end(arguments);
 }
 
+static void tell_sites(const struct allocation_sites *sites)
+{
+	const uint64_t refused = allocation_sites_refused(sites);
+
+	if (refused > 0)
+		note("%" PRIu64
+		     " records of where an object was allocated could not be read, or have a form that rbdump "
+		     "does not know.",
+		     refused);
+	if (allocation_sites_are_incomplete(sites))
+		note("Not all records of where objects were allocated could be read.");
+}
+
 static void tell_doubts(const struct session *session, const struct heap_walk *walk, const struct objspace_dump *result,
 			bool runs)
 {
@@ -45,7 +58,7 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 
 /* Writes to a file, or to standard output. */
 static struct error *write_to(const char *path, struct heap_walk *walk, struct heap_roots *roots,
-			      struct objspace_dump *result)
+			      struct allocation_sites *sites, struct objspace_dump *result)
 {
 	FILE *stream = stdout;
 	struct error *error = path ? packed_file_open(path, &stream) : NULL;
@@ -55,7 +68,7 @@ static struct error *write_to(const char *path, struct heap_walk *walk, struct h
 		return error;
 	errno = 0;
 	progress_begin();
-	objspace_dump_write(walk, roots, stream, result);
+	objspace_dump_write(walk, roots, sites, stream, result);
 	progress_end();
 	written = fflush(stream) == 0 && !ferror(stream);
 	if (path && fclose(stream) != 0)
@@ -71,6 +84,7 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 	const bool runs = !options->target.core;
 	struct objspace_dump result = {0};
 	struct data_files files = {0};
+	struct allocation_sites *sites = NULL;
 	struct heap_roots roots = {0};
 	struct ruby ruby = session->ruby;
 	struct heap_walk walk = {0};
@@ -80,9 +94,10 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 	if (ruby.memory && heap_walk_begin(&ruby, target_read_pages, session->target, runs, runs, &walk) &&
 	    data_files_read(session->target, &files) &&
 	    heap_roots_read(&walk.lasting, session->module, &files, target_read_pages, session->target,
-			    walk.deadline_ns, &roots)) {
+			    walk.deadline_ns, &roots) &&
+	    (sites = allocation_sites_create(&walk, &files)) != NULL) {
 		walk.refs.steps = heap_most_steps(session->target);
-		error = write_to(options->output, &walk, &roots, &result);
+		error = write_to(options->output, &walk, &roots, sites, &result);
 	} else {
 		error = error_no_memory();
 	}
@@ -90,9 +105,12 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 		error = error_no_memory();
 	if (!error)
 		error = heap_open_check_alive(session, &options->target);
-	if (!error)
+	if (!error) {
 		tell_doubts(session, &walk, &result, runs);
+		tell_sites(sites);
+	}
 	*status = walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	allocation_sites_destroy(sites);
 	heap_roots_clear(&roots);
 	data_files_clear(&files);
 	heap_walk_clear(&walk);

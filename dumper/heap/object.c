@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/tell.h"
 #include "base/text.h"
+#include "heap/allocation_sites.h"
 #include "heap/heap_open.h"
 #include "heap/heap_walk.h"
 #include "heap/numbers.h"
@@ -45,6 +46,7 @@ struct look {
 	struct edges out, in;
 	uint64_t from; /* the object whose references are being visited */
 	struct data_files files;
+	struct allocation_sites *sites;
 	struct heap_roots roots;
 	struct heap_root *held_by; /* the roots that refer to the object, at most `limit` */
 	size_t nr_held_by, held_by_capacity;
@@ -123,6 +125,28 @@ static void print_ref(struct heap_walk *walk, const struct edge *edge)
 	print_text(&text);
 	if (edge->ref.certainty == REF_CONSERVATIVE)
 		fputs(" (perhaps)", stdout);
+}
+
+/* Where the object was allocated, if the program records that. */
+static void print_site(const struct look *look)
+{
+	struct allocation_site site;
+	struct text text = {0};
+	char number[NUMBER];
+
+	if (!allocation_sites_find(look->sites, look->address, look->flags, &site))
+		return;
+	text_format(&text, "  allocated");
+	if (site.path)
+		text_format(&text, " at %s:%" PRId64, site.path, site.line);
+	if (site.method)
+		text_format(&text, " in %s%s%s", site.class_path ? site.class_path : "", site.class_path ? "#" : "",
+			    site.method);
+	number_text(site.generation, number);
+	text_format(&text, "%s after %s collection%s", site.path || site.method ? "," : "", number,
+		    site.generation == 1 ? "" : "s");
+	print_text(&text);
+	putchar('\n');
 }
 
 static void print_facts(const struct look *look, const struct layout *layout)
@@ -206,6 +230,7 @@ static void print(const struct look *look, struct heap_walk *walk)
 	print_value(walk, look->address);
 	putchar('\n');
 	print_facts(look, walk->ruby->layout);
+	print_site(look);
 	print_count("Refers to", look->out.found, "object");
 	puts(look->refs_known ? ":" : " (perhaps more or fewer: only C code knows):");
 	for (size_t i = 0; i < look->out.count; i++) {
@@ -253,7 +278,8 @@ static struct error *look_at(struct look *look, struct heap_walk *walk, const st
 				    look->address, session->target->operations->name, session->target->pid);
 	if (!data_files_read(session->target, &look->files) ||
 	    !heap_roots_read(&walk->lasting, session->module, &look->files, target_read_pages, session->target, 0,
-			     &look->roots))
+			     &look->roots) ||
+	    !(look->sites = allocation_sites_create(walk, &look->files)))
 		return error_no_memory();
 	look->roots_known = heap_roots_each(&look->roots, is_object, add_root, look);
 	if (look->no_memory)
@@ -285,6 +311,7 @@ struct error *object_main(const struct heap_target *target, uint64_t address, si
 	free(look.in.of);
 	free(look.out.of);
 	free(look.held_by);
+	allocation_sites_destroy(look.sites);
 	heap_roots_clear(&look.roots);
 	data_files_clear(&look.files);
 	heap_walk_clear(&walk);

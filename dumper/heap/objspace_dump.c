@@ -28,6 +28,7 @@ static const char *const encodings[] = {"ASCII-8BIT", "UTF-8", "US-ASCII"};
 struct writer {
 	FILE *stream;
 	struct objspace_dump *result;
+	struct allocation_sites *sites;
 	/* Of the object that is being written. */
 	const struct layout *layout;
 	const struct heap_object *object;
@@ -348,6 +349,27 @@ static void references(struct writer *writer, struct heap_walk *walk)
 	}
 }
 
+/*
+ * objspace_dump.c, dump_object, v3_1_0 to v4_0_5 and head. Up to 2.7, Ruby writes "(null)" as the file, and 0 as the line,
+ * if they are not known.
+ */
+static void allocation(struct writer *writer)
+{
+	struct allocation_site site;
+
+	if (!allocation_sites_find(writer->sites, writer->object->slot.address, writer->object->flags, &site))
+		return;
+	if (site.path)
+		words(writer, "file", site.path);
+	if (site.line != 0) {
+		name(writer, "line");
+		fprintf(writer->stream, "%" PRId64, site.line);
+	}
+	if (site.method)
+		words(writer, "method", site.method);
+	number(writer, "generation", site.generation);
+}
+
 static void collector_flags(struct writer *writer)
 {
 	const struct heap_object *object = writer->object;
@@ -397,6 +419,7 @@ static bool write_object(void *context, struct heap_walk *walk, const struct hea
 	yes(writer, "frozen", flag(writer, E_RUBY_FL_FREEZE));
 	by_type(writer, walk);
 	references(writer, walk);
+	allocation(writer);
 	if (heap_walk_size(walk, object, &owned))
 		number(writer, "memsize", object->slot.size + owned);
 	collector_flags(writer);
@@ -463,9 +486,10 @@ static void write_roots(struct writer *writer, const struct heap_walk *walk, str
 		fputs_unlocked("]}\n", writer->stream);
 }
 
-void objspace_dump_write(struct heap_walk *walk, struct heap_roots *roots, FILE *stream, struct objspace_dump *ret)
+void objspace_dump_write(struct heap_walk *walk, struct heap_roots *roots, struct allocation_sites *sites, FILE *stream,
+			 struct objspace_dump *ret)
 {
-	struct writer writer = {.stream = stream, .result = ret, .layout = walk->ruby->layout};
+	struct writer writer = {.stream = stream, .result = ret, .sites = sites, .layout = walk->ruby->layout};
 
 	*ret = (struct objspace_dump){0};
 	write_roots(&writer, walk, roots);
