@@ -202,7 +202,7 @@ static bool is_tracepoint(const struct allocation_sites *sites, const struct acc
 	struct object_slot slot = {.address = value};
 	struct access access = *from;
 	uint8_t bytes[512];
-	uint64_t name;
+	struct bytes name;
 
 	if (number == 0)
 		return false;
@@ -213,8 +213,8 @@ static bool is_tracepoint(const struct allocation_sites *sites, const struct acc
 	if (!access_bytes(&access, value, bytes, slot.size) ||
 	    !slot_is(access.layout, slot_flags(access.layout, &slot), E_RUBY_T_DATA))
 		return false;
-	name = data_refs_type_name(&access, &slot, slot_flags(access.layout, &slot));
-	return name != 0 && value_bytes_are(&access, value_c_string(&access, name, 16), "tracepoint");
+	name = data_refs_type_name(&access, data_refs_type(access.layout, &slot, slot_flags(access.layout, &slot)));
+	return value_bytes_are(&access, name, "tracepoint");
 }
 
 /* Whether an address can be that of an st_table. The numbers of an st_table fit each other. */

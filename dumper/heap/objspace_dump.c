@@ -21,9 +21,8 @@
 enum { CODERANGE_UNKNOWN, CODERANGE_7BIT, CODERANGE_VALID, CODERANGE_BROKEN };
 static const char *const encodings[] = {"ASCII-8BIT", "UTF-8", "US-ASCII"};
 
-/* The longest String whose bytes are written, and the longest name of a type. */
+/* The longest String whose bytes are written. */
 #define BYTES_MAX (UINT64_C(1) << 20)
-#define NAME_MAX  128
 
 struct writer {
 	FILE *stream;
@@ -246,18 +245,13 @@ static void of_data(struct writer *writer)
 {
 	const struct heap_object *object = writer->object;
 	struct access access = *object->access;
-	const uint64_t at = data_refs_type_name(&access, &object->slot, object->flags);
-	char text[NAME_MAX];
-	size_t length = 0;
+	const uint64_t type = data_refs_type(writer->layout, &object->slot, object->flags);
+	const struct bytes bytes = data_refs_type_name(&access, type);
+	struct text text = {0};
 
-	if (at == 0)
-		return;
-	while (length < sizeof(text) && access_bytes(&access, at + length, text + length, 1) && text[length] != '\0')
-		length++;
-	if (!access.failed && is_ascii((const uint8_t *)text, length)) {
-		name(writer, "struct");
-		string(writer, (const uint8_t *)text, length);
-	}
+	if (bytes.address != 0 && value_append(&text, &access, bytes))
+		words(writer, "struct", text.data ? text.data : "");
+	text_clear(&text);
 }
 
 static void of_object(struct writer *writer, struct heap_walk *walk)
