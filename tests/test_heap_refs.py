@@ -1,5 +1,6 @@
 """rbdump heap: the references between objects, against what Ruby's own collector marks, and what is made of them."""
 
+import collections
 import gzip
 import json
 import os
@@ -10,7 +11,7 @@ import pytest
 from conftest import note_not_applicable
 from harness.core import gcore_of
 from harness.dump import run
-from harness.heap import Objects, build, leaking
+from harness.heap import Objects, build, heap, leaking
 from harness.process import is_untouched
 
 FAILED, USAGE = 2, 64
@@ -365,6 +366,7 @@ class Session
   end
 end
 KEPT = Array.new(3_000) { |number| Session.new(number) }
+20.times { |number| Object.autoload("Later#{number}", "/nowhere/#{number}.rb") }
 GC.start
 GC.start
 GC.disable
@@ -399,6 +401,7 @@ def test_dump_all(ruby, rbdump, tmp_path):
         try:
             assert os.WIFSTOPPED(os.waitpid(program.pid, os.WUNTRACED)[1])
             done = run(rbdump, "heap", "-f", "objspace", "-o", mine, program.pid)
+            counted = heap(rbdump, program.pid)["classes"]
         finally:
             program.kill()
     assert done.returncode == 0, done.stderr
@@ -415,6 +418,10 @@ def test_dump_all(ruby, rbdump, tmp_path):
             different.setdefault("references", []).append((one, ours[address]))
     changed = different.pop("references", [])
     assert different == {} and len(changed) < 12, changed
+    # Those that programs do not see, by the names of their C types.
+    internal = collections.Counter(f"(internal {one['struct']})" for one in theirs.values() if "struct" in one and "class" not in one)
+    mine_of = {row["class"]: row["objects"] for row in counted if row["type"] == "T_DATA"}
+    assert len(internal) > 2 and all(0 <= mine_of[name] - count < 5 for name, count in internal.items()), (internal, mine_of)
     roots = [{json.loads(line)["root"] for line in file.read_text().splitlines() if '"type":"ROOT"' in line} for file in (own, mine)]
     assert {"vm", "global_list", "global_tbl", "machine_context"} <= roots[0] & roots[1]
     if "RBDUMP_TEST_SHEAP" in os.environ:

@@ -66,7 +66,7 @@ static struct error *compare(const char *file, const json_t *classes, struct his
 		struct heap_row before, *now = NULL;
 
 		if (!row_before(object, &before))
-			return histogram_file_wrong(file, "an element of its classes has no name");
+			return histogram_file_wrong(file, "an element of `classes` has no name or no type");
 		if (nr_rows > 0)
 			now = bsearch(&before, histogram->rows, nr_rows, sizeof(histogram->rows[0]), by_name);
 		if (now)

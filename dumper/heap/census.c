@@ -44,13 +44,14 @@ void census_destroy(struct census *census)
 
 static bool is_same(const struct census_kind *a, const struct census_kind *b)
 {
-	return a->klass == b->klass && a->type == b->type && a->imemo == b->imemo && a->dead == b->dead &&
-	       a->old == b->old;
+	return a->klass == b->klass && a->data_type == b->data_type && a->type == b->type && a->imemo == b->imemo &&
+	       a->dead == b->dead && a->old == b->old;
 }
 
 static uint64_t hash_of(const struct census *census, const struct census_kind *kind)
 {
-	const uint64_t word = kind->klass ^ (uint64_t)kind->type << 48 ^ (uint64_t)kind->imemo << 56 ^
+	/* Only one of the addresses is not 0. */
+	const uint64_t word = kind->klass ^ kind->data_type ^ (uint64_t)kind->type << 48 ^ (uint64_t)kind->imemo << 56 ^
 			      (uint64_t)kind->dead << 1 ^ kind->old;
 	const unsigned __int128 product = (unsigned __int128)(word ^ census->secret) * 0x9e3779b97f4a7c15ULL;
 

@@ -19,11 +19,12 @@
 #define CENSUS_GROUPS 65535u
 
 struct census_kind {
-	uint64_t klass; /* RBasic.klass; 0 for internal types, whose klass is no class */
-	uint8_t type;	/* RUBY_T_ */
-	uint8_t imemo;	/* for a T_IMEMO: enum imemo_type */
-	bool dead;	/* the last collection has not marked the object, and has not swept its slot yet */
-	bool old;	/* the object is of the old generation */
+	uint64_t klass;	    /* RBasic.klass; 0 for internal types, whose klass is no class */
+	uint64_t data_type; /* for a T_DATA without a class: the address of its rb_data_type_t; otherwise 0 */
+	uint8_t type;	    /* RUBY_T_ */
+	uint8_t imemo;	    /* for a T_IMEMO: enum imemo_type */
+	bool dead;	    /* the last collection has not marked the object, and has not swept its slot yet */
+	bool old;	    /* the object is of the old generation */
 };
 
 struct census_group {

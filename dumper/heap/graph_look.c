@@ -176,8 +176,8 @@ size_t graph_look_doubts(const struct graph_look *look, const char *ret[GRAPH_LO
 		ret[count++] = "The process ran while its heap was read: rows of short-lived objects can be wrong.";
 	if (walk->blind)
 		ret[count++] =
-		    "Some of the objects can be dead: the garbage collector was running, or this Ruby does not "
-		    "tell which are.";
+		    "Some of the objects may be dead: the garbage collector was running, or this Ruby does not "
+		    "tell which objects are dead.";
 	if (progress_was_interrupted())
 		ret[count++] = "^C ended the reading, so only part of the heap was read.";
 	else if (walk->incomplete)

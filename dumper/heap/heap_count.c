@@ -98,12 +98,12 @@ static struct heap_pool *pool_of(struct heap_totals *totals, uint64_t slot_size)
 }
 
 /* The group of the object in a slot; CENSUS_FREE if there is none. */
-static uint16_t group_of(const struct reading *reading, const struct heap_copy_page *page, const uint8_t *bytes,
-			 uint64_t index)
+static uint16_t group_of(const struct reading *reading, const struct heap_copy_page *page, uint64_t index)
 {
+	const struct object_slot slot = heap_copy_slot(page, index);
 	struct census_kind kind;
 
-	if (!kinds_of(&reading->kinds, bytes, &kind))
+	if (!kinds_of(&reading->kinds, &slot, &kind))
 		return CENSUS_FREE;
 	kind.dead = !page->swept && !heap_copy_bit(page, page->marked, index);
 	return census_find(reading->count->census, &kind);
@@ -276,7 +276,7 @@ static void read_page(struct reading *reading, const struct heap_copy_page *page
 		return;
 	}
 	for (uint64_t i = 0; i < page->at.slots; i++)
-		reading->numbers[i] = group_of(reading, page, page->slots + i * page->at.slot_size, i);
+		reading->numbers[i] = group_of(reading, page, i);
 	if (reading->purpose.counts)
 		count_slots(reading, page);
 	if (reading->purpose.sizes)

@@ -21,6 +21,7 @@
 /* What is written. */
 struct dumping {
 	struct heap_reading reading;
+	struct allocation_sites *sites;
 	struct objspace_dump result;
 	FILE *held; /* what was written while the process was stopped; NULL: nothing */
 };
@@ -41,14 +42,14 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 {
 	heap_open_print_nearest(session, "rbdump: ", stderr);
 	if (walk->runs)
-		note("The process ran while its heap was read, so the objects are of different moments.");
+		note("The process ran while its heap was read, so the objects were read at different moments.");
 	if (walk->blind)
-		note("Some of the objects can be dead: the garbage collector was running, or this Ruby does not tell "
-		     "which are.");
+		note("Some of the objects may be dead: the garbage collector was running, or this Ruby does not tell "
+		     "which objects are dead.");
 	if (result->unknown > 0)
-		note("%" PRIu64 " of %" PRIu64
-		     " objects may have more or fewer references than are written; most are T_DATA, whose references "
-		     "only C code knows.",
+		note("The references of %" PRIu64 " of %" PRIu64
+		     " objects are not exactly known. Most of these objects are T_DATA, whose references only C code "
+		     "knows.",
 		     result->unknown, result->objects);
 	if (result->empty > 0)
 		note("Slots that have no object, although something refers to them (type NONE): %" PRIu64 "; %s",
@@ -61,12 +62,40 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 		note("Part of the heap could not be read.");
 }
 
+static void tell_sites(const struct allocation_sites *sites)
+{
+	const uint64_t refused = allocation_sites_refused(sites);
+
+	if (refused > 0)
+		note("%" PRIu64
+		     " records of where an object was allocated could not be read, or have a form that rbdump "
+		     "does not know.",
+		     refused);
+	if (allocation_sites_are_incomplete(sites))
+		note("Not all records of where objects were allocated could be read.");
+}
+
+/*
+ * Prepares a reading of the objects.
+ *   runs, deadline_ns  as for heap_reading_prepare()
+ * Returns false if there is not enough memory.
+ */
+static bool prepare(struct dumping *dumping, bool runs, uint64_t deadline_ns)
+{
+	allocation_sites_destroy(dumping->sites);
+	dumping->sites = NULL;
+	if (!heap_reading_prepare(&dumping->reading, runs, deadline_ns) || !heap_reading_roots(&dumping->reading))
+		return false;
+	dumping->sites = allocation_sites_create(&dumping->reading.walk, &dumping->reading.files);
+	return dumping->sites != NULL;
+}
+
 /* Writes all objects. Returns false if there is not enough memory. */
 static bool write_objects(void *context, FILE *stream)
 {
 	struct dumping *dumping = context;
 
-	objspace_dump_write(&dumping->reading.walk, &dumping->reading.roots, stream, &dumping->result);
+	objspace_dump_write(&dumping->reading.walk, &dumping->reading.roots, dumping->sites, stream, &dumping->result);
 	return !dumping->reading.walk.no_memory;
 }
 
@@ -115,8 +144,7 @@ static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_
 	error = open_for_pause(runs, &dumping->held);
 	if (error)
 		return error;
-	if (!heap_reading_prepare(&dumping->reading, runs, deadline_ns) || !heap_reading_roots(&dumping->reading) ||
-	    !write_objects(dumping, dumping->held))
+	if (!prepare(dumping, runs, deadline_ns) || !write_objects(dumping, dumping->held))
 		return error_no_memory();
 	if (fflush(dumping->held) != 0 || ferror(dumping->held))
 		return error_create(EXIT_FAILED,
@@ -162,8 +190,7 @@ static struct error *dump_running(const struct heap_options *options, struct ses
 {
 	struct error *error;
 
-	if (!heap_reading_prepare(&dumping->reading, !options->target.core, 0) ||
-	    !heap_reading_roots(&dumping->reading))
+	if (!prepare(dumping, !options->target.core, 0))
 		return error_no_memory();
 	progress_begin();
 	error = heap_output(options->output, write_objects, dumping);
@@ -182,10 +209,13 @@ struct error *heap_dump(const struct heap_options *options, struct session *sess
 		error = dump_stopped(options, session, &dumping);
 	else
 		error = dump_running(options, session, &dumping);
-	if (!error)
+	if (!error) {
 		tell_doubts(session, &dumping.reading.walk, &dumping.result);
+		tell_sites(dumping.sites);
+	}
 	*status = dumping.reading.walk.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
 	close_held(&dumping);
+	allocation_sites_destroy(dumping.sites);
 	heap_reading_clear(&dumping.reading);
 	return error;
 }

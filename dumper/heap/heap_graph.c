@@ -115,7 +115,7 @@ static bool add_object(void *context, struct heap_walk *walk, const struct heap_
 	uint64_t owned;
 
 	/* While the target runs, a page can be new. */
-	if (node == 0 || object->dead || !kinds_of(&making->kinds, object->slot.bytes, &kind))
+	if (node == 0 || object->dead || !kinds_of(&making->kinds, &object->slot, &kind))
 		return true;
 	kind.old = false;
 	graph->groups[node] = census_find(graph->census, &kind);
@@ -197,10 +197,11 @@ static bool is_there(const struct heap_graph *graph, struct access *access, uint
 	const struct census_kind *kind = &census_group(graph->census, graph->groups[node])->kind;
 	const struct kinds kinds = kinds_read(access->layout);
 	uint8_t bytes[16]; /* struct RBasic */
+	const struct object_slot slot = {address, bytes, sizeof(bytes)};
 	struct census_kind now;
 
 	return kinds.flags_at + 8 <= sizeof(bytes) && kinds.klass_at + 8 <= sizeof(bytes) &&
-	       access_bytes(access, address, bytes, sizeof(bytes)) && kinds_of(&kinds, bytes, &now) &&
+	       access_bytes(access, address, bytes, sizeof(bytes)) && kinds_of(&kinds, &slot, &now) &&
 	       now.type == kind->type && now.imemo == kind->imemo && now.klass == kind->klass;
 }
 

@@ -30,7 +30,7 @@ static struct error *load(const char *file, json_t **ret)
 	if (!stream || fstat(fileno(stream), &status) != 0)
 		error = error_create(EXIT_FAILED, "%s cannot be read: %s", file, strerror(errno));
 	else if (!S_ISREG(status.st_mode) || status.st_size > FILE_BYTES_MAX)
-		error = histogram_file_wrong(file, "it is no file, or too long");
+		error = histogram_file_wrong(file, "it is not a regular file, or it is too long");
 	else
 		error = NULL;
 	if (!error) {
@@ -183,7 +183,7 @@ struct error *histogram_file_make(const char *file, const json_t *root, struct h
 		const char *type = json_string_value(json_object_get(object, "type"));
 
 		if (!name || !type)
-			return histogram_file_wrong(file, "an element of its classes has no name");
+			return histogram_file_wrong(file, "an element of `classes` has no name or no type");
 		if (!add_row(object, name, type, ret))
 			return error_no_memory();
 	}

@@ -2,6 +2,7 @@
 
 #include "ruby/class.h"
 #include "ruby/collections.h"
+#include "ruby/data_refs.h"
 #include "ruby/object_type.h"
 #include "ruby/value.h"
 
@@ -18,6 +19,7 @@ struct kinds kinds_read(const struct layout *layout)
 	    .layout = layout,
 	    .type_mask = enumerator(layout, E_RUBY_T_MASK) % OBJECT_TYPES,
 	    .type_imemo = enumerator(layout, E_RUBY_T_IMEMO),
+	    .type_data = enumerator(layout, E_RUBY_T_DATA),
 	    .flags_at = layout->members[F_basic_flags].offset,
 	    .klass_at = layout->members[F_basic_klass].offset,
 	};
@@ -28,9 +30,9 @@ struct kinds kinds_read(const struct layout *layout)
 	return kinds;
 }
 
-bool kinds_of(const struct kinds *kinds, const uint8_t *bytes, struct census_kind *ret)
+bool kinds_of(const struct kinds *kinds, const struct object_slot *slot, struct census_kind *ret)
 {
-	const uint64_t flags = value_word(bytes + kinds->flags_at);
+	const uint64_t flags = value_word(slot->bytes + kinds->flags_at);
 
 	*ret = (struct census_kind){.type = (uint8_t)(flags & kinds->type_mask)};
 	if (ret->type == 0)
@@ -39,8 +41,24 @@ bool kinds_of(const struct kinds *kinds, const uint8_t *bytes, struct census_kin
 	if (ret->type == kinds->type_imemo)
 		ret->imemo = (uint8_t)value_imemo_type(kinds->layout, flags);
 	if (!kinds->internal[ret->type])
-		ret->klass = value_word(bytes + kinds->klass_at);
+		ret->klass = value_word(slot->bytes + kinds->klass_at);
+	if (ret->type == kinds->type_data && ret->klass == 0)
+		ret->data_type = data_refs_type(kinds->layout, slot, flags);
 	return true;
+}
+
+/* An object that programs do not see: the name of its type, if it has one. */
+static void add_internal(struct access *access, const struct census_kind *kind, struct text *text)
+{
+	const struct bytes bytes = data_refs_type_name(access, kind->data_type);
+	struct text name = {0};
+
+	if (bytes.length > 0 && value_append(&name, access, bytes))
+		text_format(text, "(internal %s)", name.data);
+	else
+		text_format(text, "(internal)");
+	text->failed |= name.failed;
+	text_clear(&name);
 }
 
 void kinds_add_name(const struct ruby *ruby, const struct census_kind *kind, uint16_t number, struct text *text)
@@ -56,7 +74,7 @@ void kinds_add_name(const struct ruby *ruby, const struct census_kind *kind, uin
 
 		text_format(text, name ? "%s" : "%s%u", name ? name : "imemo ", kind->imemo);
 	} else if (kind->klass == 0) {
-		text_format(text, "(internal)");
+		add_internal(&access, kind, text);
 	} else {
 		class_add_name(ruby, &access, class_real(&access, kind->klass), text);
 		if (text->length == before)

@@ -12,7 +12,7 @@
 /* What is needed to read the kinds of all objects of one Ruby. */
 struct kinds {
 	const struct layout *layout;
-	uint64_t type_mask, type_imemo;
+	uint64_t type_mask, type_imemo, type_data;
 	size_t flags_at, klass_at;
 	bool internal[OBJECT_TYPES]; /* types whose klass is no class */
 };
@@ -20,10 +20,10 @@ struct kinds {
 struct kinds kinds_read(const struct layout *layout);
 
 /*
- * Reads the kind of the object in a slot. The caller sets `dead`. Returns false if the slot is free.
- *   bytes  the first bytes of the slot, up to the end of RBasic.flags and RBasic.klass
+ * Reads the kind of the object in a slot. `dead` is left to the caller. Returns false if the slot is free.
+ *   slot  needs no address. If it has only the members of RBasic, the types of T_DATA are not told apart
  */
-bool kinds_of(const struct kinds *kinds, const uint8_t *bytes, struct census_kind *ret);
+bool kinds_of(const struct kinds *kinds, const struct object_slot *slot, struct census_kind *ret);
 
 /*
  * Appends the name of a group: the name of its class, or of the kind of its internal objects. If it has neither,

@@ -47,7 +47,7 @@ static bool visit(void *context, struct heap_walk *walk, const struct heap_objec
 	if (object->slot.address == look->address) {
 		look->found = true;
 		look->flags = object->flags;
-		kinds_of(&kinds, object->slot.bytes, &look->kind);
+		kinds_of(&kinds, &object->slot, &look->kind);
 		look->slot_size = object->slot.size;
 		look->dead = object->dead;
 		look->shady = heap_copy_bit(object->page, object->page->shady, object->index);
@@ -94,7 +94,8 @@ static struct error *look_at(struct object_look *look, const struct session *ses
 	if (!look->found)
 		return error_create(EXIT_FAILED, "there is no object at 0x%" PRIx64 " in the heap of %s %d",
 				    look->address, session->target->operations->name, session->target->pid);
-	if (!heap_reading_roots(&look->reading))
+	if (!heap_reading_roots(&look->reading) ||
+	    !(look->sites = allocation_sites_create(&look->reading.walk, &look->reading.files)))
 		return error_no_memory();
 	look->roots_known = heap_roots_each(&look->reading.roots, is_object, add_root, look);
 	if (look->no_memory)
@@ -121,6 +122,7 @@ struct error *object_print(const struct target_options *target, struct session *
 	free(look.in.of);
 	free(look.out.of);
 	free(look.held_by);
+	allocation_sites_destroy(look.sites);
 	heap_reading_clear(&look.reading);
 	return error;
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "heap/allocation_sites.h"
 #include "heap/heap_reading.h"
 #include "heap/kinds.h"
 #include "heap/options.h"
@@ -41,6 +42,7 @@ struct object_look {
 	struct object_edges out, in;
 	uint64_t from; /* the object whose references are being visited */
 	struct heap_reading reading;
+	struct allocation_sites *sites;
 	struct heap_root *held_by; /* the roots that refer to the object, at most `limit` */
 	size_t nr_held_by, held_by_capacity;
 	uint64_t nr_roots; /* all of them */

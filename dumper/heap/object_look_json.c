@@ -82,16 +82,27 @@ static json_t *facts(struct object_look *look)
 			 "pinned", (int)look->pinned, "dead", (int)look->dead);
 }
 
+/* Where the object was allocated; null: the program does not record that, or not of this object. */
+static json_t *site_object(const struct object_look *look)
+{
+	struct allocation_site site;
+
+	if (!allocation_sites_find(look->sites, look->address, look->flags, &site))
+		return json_null();
+	return json_pack("{s:s?, s:I, s:s?, s:s?, s:o}", "file", site.path, "line", (json_int_t)site.line, "class",
+			 site.class_path, "method", site.method, "generation", head_json_integer(site.generation));
+}
+
 struct error *object_look_json(struct object_look *look, FILE *stream)
 {
 	struct heap_walk *walk = &look->reading.walk;
 	json_t *root = head_json(look->target, &look->reading, 0, false);
 	json_t *more = json_pack(
-	    "{s:o, s:{s:o, s:b, s:o}, s:{s:o, s:o}, s:{s:o, s:b, s:o}}", "object", facts(look), "refers_to", "count",
-	    head_json_integer(look->out.found), "complete", (int)look->refs_known, "list",
-	    edge_objects(walk, &look->out, true), "referred_to_by", "count", head_json_integer(look->in.found), "list",
-	    edge_objects(walk, &look->in, false), "roots", "count", head_json_integer(look->nr_roots), "complete",
-	    (int)look->roots_known, "list", root_objects(look));
+	    "{s:o, s:o, s:{s:o, s:b, s:o}, s:{s:o, s:o}, s:{s:o, s:b, s:o}}", "object", facts(look), "allocated",
+	    site_object(look), "refers_to", "count", head_json_integer(look->out.found), "complete",
+	    (int)look->refs_known, "list", edge_objects(walk, &look->out, true), "referred_to_by", "count",
+	    head_json_integer(look->in.found), "list", edge_objects(walk, &look->in, false), "roots", "count",
+	    head_json_integer(look->nr_roots), "complete", (int)look->roots_known, "list", root_objects(look));
 	const bool enough = root && more && json_object_update(root, more) == 0;
 
 	json_decref(more);

@@ -34,6 +34,28 @@ static void print_ref(struct heap_walk *walk, const struct object_edge *edge, FI
 		fputs(" (perhaps)", stream);
 }
 
+/* Where the object was allocated, if the program records that. */
+static void print_site(const struct object_look *look, FILE *stream)
+{
+	struct allocation_site site;
+	struct text text = {0};
+	char number[NUMBER];
+
+	if (!allocation_sites_find(look->sites, look->address, look->flags, &site))
+		return;
+	text_format(&text, "  allocated");
+	if (site.path)
+		text_format(&text, " at %s:%" PRId64, site.path, site.line);
+	if (site.method)
+		text_format(&text, " in %s%s%s", site.class_path ? site.class_path : "", site.class_path ? "#" : "",
+			    site.method);
+	number_text(site.generation, number);
+	text_format(&text, "%s after %s collection%s", site.path || site.method ? "," : "", number,
+		    site.generation == 1 ? "" : "s");
+	print_text(&text, stream);
+	fputc('\n', stream);
+}
+
 static void print_facts(const struct object_look *look, const struct layout *layout, FILE *stream)
 {
 	const char *type = object_type_name(layout, look->flags & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value);
@@ -45,7 +67,7 @@ static void print_facts(const struct object_look *look, const struct layout *lay
 	if (look->owned > 0)
 		fprintf(stream, ", owns %s%s bytes outside it", look->size_known ? "" : "at least ", owned);
 	else if (!look->size_known)
-		fputs(", owns an unknown number of bytes outside it", stream);
+		fputs(", and an unknown number of bytes outside the slot", stream);
 	fprintf(stream, "; %s", collections_is_old(layout, look->flags) ? "old" : "young");
 	if (slot_has_flag(layout, look->flags, E_RUBY_FL_FREEZE))
 		fputs(", frozen", stream);
@@ -98,8 +120,9 @@ void object_look_text(struct object_look *look, FILE *stream)
 	print_value(walk, look->address, stream);
 	fputc('\n', stream);
 	print_facts(look, walk->ruby->layout, stream);
+	print_site(look, stream);
 	print_count("Refers to", look->out.found, "object", stream);
-	fprintf(stream, "%s\n", look->refs_known ? ":" : " (perhaps more or fewer: only C code knows):");
+	fprintf(stream, "%s\n", look->refs_known ? ":" : " (not certain: only C code knows its references):");
 	for (size_t i = 0; i < look->out.count; i++) {
 		fputs("  ", stream);
 		print_ref(walk, &look->out.of[i], stream);
@@ -119,7 +142,7 @@ void object_look_text(struct object_look *look, FILE *stream)
 	}
 	print_more(look, look->in.found - look->in.count, stream);
 	print_count("Referred to by", look->nr_roots, "root", stream);
-	fputs(look->roots_known ? "" : " (not all roots are known)", stream);
+	fputs(look->roots_known ? "" : " (some roots could not be read)", stream);
 	fprintf(stream, "%s\n", look->nr_roots > 0 ? ":" : "");
 	for (size_t i = 0; i < look->nr_held_by; i++)
 		print_root(look, &look->held_by[i], stream);

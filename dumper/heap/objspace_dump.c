@@ -24,15 +24,15 @@
 enum { CODERANGE_UNKNOWN, CODERANGE_7BIT, CODERANGE_VALID, CODERANGE_BROKEN };
 static const char *const encodings[] = {"ASCII-8BIT", "UTF-8", "US-ASCII"};
 
-/* The longest String whose bytes are written, and the longest name of a type. */
+/* The longest String whose bytes are written. */
 #define BYTES_MAX (UINT64_C(1) << 20)
-#define NAME_MAX  128
 
 struct writer {
 	FILE *stream;
 	struct objspace_dump *result;
 	const struct slots *slots;
 	struct slot_set written, referenced;
+	struct allocation_sites *sites;
 	/* Of the object that is being written. */
 	const struct layout *layout;
 	const struct heap_object *object;
@@ -253,18 +253,13 @@ static void of_data(struct writer *writer)
 {
 	const struct heap_object *object = writer->object;
 	struct access access = *object->access;
-	const uint64_t at = data_refs_type_name(&access, &object->slot, object->flags);
-	char text[NAME_MAX];
-	size_t length = 0;
+	const uint64_t type = data_refs_type(writer->layout, &object->slot, object->flags);
+	const struct bytes bytes = data_refs_type_name(&access, type);
+	struct text text = {0};
 
-	if (at == 0)
-		return;
-	while (length < sizeof(text) && access_bytes(&access, at + length, text + length, 1) && text[length] != '\0')
-		length++;
-	if (!access.failed && is_ascii((const uint8_t *)text, length)) {
-		name(writer, "struct");
-		string(writer, (const uint8_t *)text, length);
-	}
+	if (bytes.address != 0 && value_append(&text, &access, bytes))
+		words(writer, "struct", text.data ? text.data : "");
+	text_clear(&text);
 }
 
 static void of_object(struct writer *writer, struct heap_walk *walk)
@@ -366,6 +361,27 @@ static void references(struct writer *writer, struct heap_walk *walk)
 	}
 }
 
+/*
+ * objspace_dump.c, dump_object, v3_1_0 to v4_0_5 and head. Up to 2.7, Ruby writes "(null)" as the file, and 0 as the line,
+ * if they are not known.
+ */
+static void allocation(struct writer *writer)
+{
+	struct allocation_site site;
+
+	if (!allocation_sites_find(writer->sites, writer->object->slot.address, writer->object->flags, &site))
+		return;
+	if (site.path)
+		words(writer, "file", site.path);
+	if (site.line != 0) {
+		name(writer, "line");
+		fprintf(writer->stream, "%" PRId64, site.line);
+	}
+	if (site.method)
+		words(writer, "method", site.method);
+	number(writer, "generation", site.generation);
+}
+
 static void collector_flags(struct writer *writer)
 {
 	const struct heap_object *object = writer->object;
@@ -417,6 +433,7 @@ static bool write_object(void *context, struct heap_walk *walk, const struct hea
 	yes(writer, "frozen", flag(writer, E_RUBY_FL_FREEZE));
 	by_type(writer, walk);
 	references(writer, walk);
+	allocation(writer);
 	if (heap_walk_size(walk, object, &owned))
 		number(writer, "memsize", sum(object->slot.size, owned));
 	collector_flags(writer);
@@ -514,9 +531,11 @@ static void write_empty(struct writer *writer)
 	}
 }
 
-void objspace_dump_write(struct heap_walk *walk, struct heap_roots *roots, FILE *stream, struct objspace_dump *ret)
+void objspace_dump_write(struct heap_walk *walk, struct heap_roots *roots, struct allocation_sites *sites, FILE *stream,
+			 struct objspace_dump *ret)
 {
-	struct writer writer = {.stream = stream, .result = ret, .layout = walk->ruby->layout, .slots = walk->slots};
+	struct writer writer = {
+	    .stream = stream, .result = ret, .layout = walk->ruby->layout, .slots = walk->slots, .sites = sites};
 
 	*ret = (struct objspace_dump){0};
 	if (slot_set_create(&writer.written, slots_count(walk->slots)) &&

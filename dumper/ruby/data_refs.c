@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "ruby/value.h"
-
 /* rtypeddata.h, TYPED_DATA_EMBEDDED, v3_3_0 to v3_4_9: this bit of `typed_flag`; since v4_0_0, bit 0 of `type`. */
 #define EMBEDDED_FLAG 2u
 /* rtypeddata.h, rbimpl_rtypeddata_p, v3_3_0 to v3_4_9: the greatest `typed_flag`; before, it was 1. */
@@ -20,6 +18,9 @@
 #define PREV_INUSE  UINT64_C(1)
 #define IS_MMAPPED  UINT64_C(2)
 #define CHUNK_MAX   (UINT64_C(16) << 20)
+
+/* The longest name of a type. */
+#define NAME_MAX_BYTES 128
 
 /* How many words are looked at if the length of the memory is not known. */
 #define WORDS_UNKNOWN 32u
@@ -191,9 +192,19 @@ uint64_t data_refs_outside(const struct layout *layout, const struct object_slot
 	return data.embedded || data.address < 8 ? 0 : data.address - 8;
 }
 
-uint64_t data_refs_type_name(struct access *access, const struct object_slot *slot, uint64_t flags)
+uint64_t data_refs_type(const struct layout *layout, const struct object_slot *slot, uint64_t flags)
 {
-	const struct data data = read_slot(access->layout, slot, flags);
+	return read_slot(layout, slot, flags).type;
+}
 
-	return data.type != 0 ? access_member(access, data.type, F_data_type_name) : 0;
+struct bytes data_refs_type_name(struct access *access, uint64_t type)
+{
+	const struct bytes none = {0};
+	struct access try = *access;
+	uint64_t name;
+
+	if (type == 0 || !layout_has(access->layout, F_data_type_name))
+		return none;
+	name = access_member(&try, type, F_data_type_name);
+	return name != 0 && !try.failed ? value_c_string(&try, name, NAME_MAX_BYTES) : none;
 }

@@ -12,6 +12,7 @@
 #define RBDUMP_DATA_REFS_H
 
 #include "ruby/refs_walk.h"
+#include "ruby/value.h"
 
 /* Gives the references. Returns false if there may be more or fewer. */
 bool data_refs(struct refs_walk *walk);
@@ -20,7 +21,13 @@ bool data_refs(struct refs_walk *walk);
 uint64_t data_refs_outside(const struct layout *layout, const struct object_slot *slot, uint64_t flags,
 			   uint64_t *length);
 
-/* The address of the name of a T_DATA's type, a C string; 0 if it has no type. */
-uint64_t data_refs_type_name(struct access *access, const struct object_slot *slot, uint64_t flags);
+/* The address of a T_DATA's type, an rb_data_type_t; 0 if it has none. */
+uint64_t data_refs_type(const struct layout *layout, const struct object_slot *slot, uint64_t flags);
+
+/*
+ * The name of the type at an address, as C code has given it. The bytes have the address 0 if there is no name, if it
+ * cannot be read, or if it is longer than 128 bytes.
+ */
+struct bytes data_refs_type_name(struct access *access, uint64_t type);
 
 #endif

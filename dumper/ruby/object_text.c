@@ -104,6 +104,23 @@ static void add_included(const struct ruby *ruby, struct access *access, uint64_
 		text_format(text, "included module");
 }
 
+/* An object that programs do not see: its type, and of a T_DATA the name of its C type. */
+static void add_internal(const struct access *from, const struct object_slot *slot, const char *type, struct text *text)
+{
+	const uint64_t flags = slot_flags(from->layout, slot);
+	struct access access = *from;
+	struct bytes name = {0};
+
+	text_format(text, "internal %s", type);
+	if (slot_is(access.layout, flags, E_RUBY_T_DATA))
+		name = data_refs_type_name(&access, data_refs_type(access.layout, slot, flags));
+	if (name.length == 0)
+		return;
+	text_format(text, " (");
+	value_append(text, &access, name);
+	text_format(text, ")");
+}
+
 static void add_object(const struct ruby *ruby, struct access *access, uint64_t object, struct text *text)
 {
 	const struct layout *layout = access->layout;
@@ -140,7 +157,7 @@ static void add_object(const struct ruby *ruby, struct access *access, uint64_t 
 		if (slot_member(layout, &slot, F_basic_klass) != 0)
 			add_class_of(access, ruby, slot_member(layout, &slot, F_basic_klass), text);
 		else
-			text_format(text, "internal %s", name);
+			add_internal(access, &slot, name, text);
 		if (slot_is(layout, flags, E_RUBY_T_ARRAY) || slot_is(layout, flags, E_RUBY_T_HASH))
 			add_count(access, &slot, flags, text);
 	}

@@ -110,6 +110,23 @@ bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, str
 	return value_append(text, access, symbol_name(ruby, access, id));
 }
 
+bool symbol_add_value(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text)
+{
+	const struct layout_number *flag = &ruby->layout->enumerators[E_RUBY_SYMBOL_FLAG];
+	const struct layout_number *shift = &ruby->layout->enumerators[E_RUBY_SPECIAL_SHIFT];
+	const struct layout_number *type = &ruby->layout->enumerators[E_RUBY_T_SYMBOL];
+
+	if (flag->present && shift->present && (value & 0xff) == (uint64_t)flag->value)
+		return symbol_add(ruby, access, value >> shift->value, text);
+	/* A Symbol that is an object, 2.2+. */
+	if (!value_is_object(value) || !type->present || !layout_has(ruby->layout, F_symbol_fstr) ||
+	    value_type(access, value) != (uint64_t)type->value) {
+		access_fail(access, value);
+		return false;
+	}
+	return value_append(text, access, value_string(access, access_member(access, value, F_symbol_fstr)));
+}
+
 /* How many serials an inner list of the symbol table has. */
 static uint64_t entry_unit(const struct layout *layout)
 {

@@ -19,6 +19,12 @@ struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_
  */
 bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, struct text *text);
 
+/*
+ * Appends the name of a Symbol. If `value` is no Symbol, or if the name cannot be read, returns false and sets
+ * access->failed.
+ */
+bool symbol_add_value(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text);
+
 /* The serial number that the next new ID will get. `symbols` is the address of the symbol table. */
 uint64_t symbol_serials_end(struct access *access, uint64_t symbols);
 

@@ -108,6 +108,28 @@ uint64_t value_array(struct access *access, uint64_t value, uint64_t *elements)
 	return access_member(access, object, F_array_heap_len);
 }
 
+struct bytes value_c_string(struct access *access, uint64_t address, size_t max)
+{
+	uint64_t length = 0;
+	char piece[64];
+
+	while (length <= max) {
+		/* Behind the end of the string may be a page that cannot be read. */
+		const uint64_t at = address + length, room = MEMORY_PAGE - at % MEMORY_PAGE;
+		const size_t part = room < sizeof(piece) ? (size_t)room : sizeof(piece);
+		const char *end;
+
+		if (!access_bytes(access, at, piece, part))
+			return (struct bytes){0, 0};
+		end = memchr(piece, '\0', part);
+		length += end ? (uint64_t)(end - piece) : part;
+		if (end && length <= max)
+			return (struct bytes){address, length};
+	}
+	access_fail(access, address);
+	return (struct bytes){0, 0};
+}
+
 bool value_bytes_begin(struct access *access, struct bytes bytes, const char *expected)
 {
 	size_t length = strlen(expected);

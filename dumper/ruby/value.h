@@ -66,6 +66,11 @@ struct bytes value_string(struct access *access, uint64_t value);
  */
 uint64_t value_array(struct access *access, uint64_t value, uint64_t *elements);
 
+/*
+ * The bytes of a C string, without its NUL. Sets access->failed if they cannot be read, or if there are more than `max`.
+ */
+struct bytes value_c_string(struct access *access, uint64_t address, size_t max);
+
 /* Whether bytes of the target are exactly `expected`. False if the bytes cannot be read. */
 bool value_bytes_are(struct access *access, struct bytes bytes, const char *expected);
 

@@ -160,7 +160,7 @@ static bool take_wanted(const struct command_line *line, int option, struct heap
 		options->why_address = 0;
 		/* No name of a class begins with a digit. */
 		if (optarg[0] == '0' && !command_line_address(optarg, &options->why_address))
-			*wrong = command_line_wrong(line, optarg, " is not an ADDRESS of the form 0x7f0012345678");
+			*wrong = command_line_wrong(line, optarg, " is not an address such as 0x7f0012345678");
 		return true;
 	case OPTION_DOMINATORS:
 		given->only_one &= want(options, HEAP_DOMINATORS);
@@ -196,7 +196,7 @@ static bool take(const struct command_line *line, int option, struct heap_option
 	case OPTION_MAX_PAUSE:
 		given->max_pause = true;
 		if (!command_line_number(optarg, 1, HEAP_PAUSE_MS_MAX, &options->max_pause_ms))
-			*wrong = command_line_wrong(line, optarg, " is not a number of ms from 1 to 4000");
+			*wrong = command_line_wrong(line, optarg, " is not a number from 1 to 4000 (ms)");
 		return true;
 	case 'n':
 		given->top = true;
