@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import pytest
+from harness.core import gcore_of
 from harness.dump import run
 
 KEYS = ("file", "line", "method", "generation")
@@ -83,7 +84,10 @@ def test_sites(ruby, rbdump, tmp_path, how):
         one = run(rbdump, "object", pid, address)
         inner = next(address for address, site in own.items() if site.get("method") == "[]")
         other = run(rbdump, "object", pid, inner)
+        with gcore_of(pid, tmp_path) as core:
+            of_core = run(rbdump, "heap", "-f", "objspace", "--core", core)
     assert done.returncode == 0, done.stderr
+    assert sites(of_core.stdout.splitlines()) == mine
     known = {address: site for address, site in own.items() if site}
     assert 4_500 < len(known) < len(own)
     assert {site["method"] for site in known.values() if "method" in site} >= {"new", "initialize", "[]", "record"}
