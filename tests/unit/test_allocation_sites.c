@@ -80,6 +80,7 @@ static uint64_t make_table(const uint64_t (*entries)[2], size_t count)
 
 	synthetic_set(scene.s, table, F_st_entries, at);
 	synthetic_set(scene.s, table, F_st_entries_bound, count);
+	synthetic_set(scene.s, table, F_st_entry_power, 10);
 	synthetic_set(scene.s, table, F_st_num_entries, count);
 	for (size_t i = 0; i < count; i++) {
 		synthetic_set(scene.s, at + i * size, F_st_entry_hash, i);
