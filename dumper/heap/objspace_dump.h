@@ -1,7 +1,8 @@
 /*
- * Writes a heap in the format of Ruby's ObjectSpace.dump_all, for the tools that read it: one line of JSON for each
- * object, with its address, type, class, value if it is a String, references, size and flags, and where it was allocated,
- * if the program records that. Roots have lines of their own. The format: ext/objspace/objspace_dump.c in Ruby's sources, 2.7.0 to 3.4.9.
+ * Writes a heap in the format of Ruby's ObjectSpace.dump_all, for the tools that read this format: one line of JSON for
+ * each object, with its address, type, class, value if it is a String, references, size and flags, and where it was
+ * allocated, if the program records that. Roots have lines of their own. The format: ext/objspace/objspace_dump.c in
+ * Ruby's sources, 2.7.0 to 3.4.9.
  */
 #ifndef RBDUMP_OBJSPACE_DUMP_H
 #define RBDUMP_OBJSPACE_DUMP_H
