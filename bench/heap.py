@@ -5,7 +5,10 @@ bench/heap.py [--ruby ID] [--millions N]…: N million objects each (default: 1,
 variable, the others are short Strings, long Strings and Hashes. Three runs of each, by turns; the medians are printed.
 
 bench/heap.py --looks N: N looks at a Rails application that answers requests, in blocks of 50; after each block, the same time
-without looks. Prints how long the requests took in both; a request that fails ends it."""
+without looks. Prints how long the requests took in both; a request that fails ends it.
+
+bench/heap.py --clock N: N looks at a program with a million objects that reads its clock again and again; after each look, the
+same time without one. Prints how often the program did not run for more than a millisecond in both, and for how long."""
 
 import argparse
 import json
@@ -136,11 +139,56 @@ def looks(count, rate=60):
         print(f"| {name} | {len(took)} | " + " | ".join(f"{1000 * percentile(took, p):.1f} ms" for p in (0.5, 0.9, 0.99, 1)) + " |")
 
 
+CLOCK = """
+class Node
+  def initialize(number) = @number = number
+end
+KEPT = Array.new(1_000_000) { |i| Node.new(i) }
+GC.start
+$stdout.sync = true
+puts "ready"
+Thread.new { $stdin.gets; $stop = true }
+gaps = []
+last = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+until $stop
+  now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+  gaps << now << now - last if now - last > 1_000_000
+  last = now
+end
+puts gaps.join(" ")
+"""
+
+
+def clock(ruby, count):
+    """The gaps in a program's own clock, beside looks and without any."""
+    looked, rested = [], []
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", "-e", CLOCK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdout.readline() == "ready\n"
+        for _ in range(count):
+            began = time.monotonic_ns()
+            timed(program.pid)
+            middle = time.monotonic_ns()
+            time.sleep((middle - began) / 1e9)
+            looked.append((began, middle))
+            rested.append((middle, time.monotonic_ns()))
+        numbers = [int(number) for number in program.communicate("stop\n")[0].split()]
+    gaps = list(zip(numbers[::2], numbers[1::2]))
+    print("| | seconds | gaps of more than 1 ms | longest | together |")
+    print("|---|---|---|---|---|")
+    for name, spans in (("with looks", looked), ("without looks", rested)):
+        own = [gap / 1e6 for at, gap in gaps if any(begin <= at <= end for begin, end in spans)]
+        seconds = sum(end - begin for begin, end in spans) / 1e9
+        print(f"| {name} | {seconds:.1f} | {len(own)} | {max(own, default=0):.1f} ms | {sum(own):.0f} ms |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--ruby", metavar="ID", help="default: the newest")
     parser.add_argument("--millions", type=float, action="append", metavar="N")
     parser.add_argument("--looks", type=int, metavar="N")
+    parser.add_argument("--clock", type=int, metavar="N")
     arguments = parser.parse_args()
     if arguments.looks:
         return looks(arguments.looks)
@@ -148,6 +196,8 @@ def main():
     if not rubies:
         sys.exit("heap: there is no such Ruby")
     ruby = max(rubies, key=lambda one: [int(number) for number in one.version.split(".")])
+    if arguments.clock:
+        return clock(ruby, arguments.clock)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     print(f"Ruby {ruby.version} ({ruby.id}); load {os.getloadavg()[0]:.2f}")
     print("| objects | slots + owned | rbdump heap | with --stop | stopped for | memory of rbdump | --dominators | its memory | ObjectSpace.dump_all |")

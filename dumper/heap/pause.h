@@ -7,6 +7,24 @@
 #include "heap/options.h"
 #include "session/session.h"
 
+/* An estimate of how long a process would be stopped: the same reading is made while it runs. */
+struct pause_estimate {
+	uint64_t began_ns, began_cpu_ns;
+};
+
+/* Call this function before that reading. */
+void pause_estimate_begin(struct pause_estimate *ret);
+
+/*
+ * Call this function after that reading. Returns how long the process would be stopped, in milliseconds.
+ *
+ * While the process is stopped, rbdump runs at a real-time priority, if permitted, and then does not wait for a CPU. So
+ * the time for which the reading has waited for a CPU does not count then: the estimate is the CPU time of all threads of
+ * rbdump, or the elapsed time if that is shorter, because several threads have run at the same time. This is more than a
+ * stop takes. Measured: 165 ms of CPU time and 260 to 460 ms of elapsed time beside other work, for a stop of 75 ms.
+ */
+double pause_estimate_end(const struct pause_estimate *estimate);
+
 /* A reading. */
 struct pause_work {
 	/*
