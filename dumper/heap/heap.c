@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/open_files.h"
-#include "base/priority.h"
 #include "base/tell.h"
 #include "guard/stop_guard.h"
 #include "heap/baseline.h"
@@ -327,18 +326,19 @@ static struct error *compare_files(const struct heap_options *options, enum exit
 struct error *heap_main(const struct heap_options *options, enum exit_status *status)
 {
 	const bool stops = !options->target.core && options->stop;
-	struct error *error = stops ? stop_guard_begin() : NULL;
+	struct error *error = NULL;
 
 	if (options->file)
 		return compare_files(options, status);
+	if (stops)
+		error = stop_guard_begin();
 	if (error)
 		return error;
 	if (stops) {
 		open_files_allow();
 		error = stop_guard_enter();
-	} else if (!options->target.core) {
-		/* Otherwise, on a machine with few CPUs, the process would often wait for rbdump. */
-		priority_give_way();
+	} else {
+		heap_open_give_way(&options->target);
 	}
 	if (!error)
 		error = look_and_print(options, status);

@@ -16,6 +16,12 @@
  */
 struct error *heap_open(const struct target_options *from, struct session **ret);
 
+/*
+ * Call this function before heap_open() if the process is not going to be stopped. On a machine with few CPUs, the process
+ * would otherwise often wait for rbdump. Does nothing for a core.
+ */
+void heap_open_give_way(const struct target_options *from);
+
 /* Fails if the process has ended, or is ending: its memory may be gone. Never fails for a core. */
 struct error *heap_open_check_alive(const struct session *session, const struct target_options *from);
 
