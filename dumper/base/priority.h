@@ -40,6 +40,6 @@ bool priority_is_real_time(void);
  */
 void priority_give_way(void);
 
-#define PRIORITY_NICE 5
+#define PRIORITY_NICE 10
 
 #endif

@@ -7,7 +7,9 @@
 
 #include "base/clock.h"
 #include "base/open_files.h"
+#include "base/priority.h"
 #include "base/tell.h"
+#include "base/thread.h"
 #include "guard/stop_guard.h"
 #include "heap/baseline.h"
 #include "heap/count_flames.h"
@@ -97,6 +99,30 @@ static bool is_worth_another(const struct look_at_heap *look, uint64_t begun, ui
 	return elapsed_ns < (begun >= COLLECTIONS_MAX ? HOPELESS_NS : LOOKS_NS);
 }
 
+static void *give_way_and_read_sizes(void *context)
+{
+	priority_give_way();
+	heap_count_sizes(context);
+	return NULL;
+}
+
+/*
+ * Reads the sizes, which takes long, in a thread that lets the process go first. The fast readings after it do not let the
+ * process go first: on a busy machine, a collection would begin during each of them.
+ */
+static void read_sizes(struct heap_count *count)
+{
+	pthread_t thread;
+	struct error *error = thread_start(&thread, give_way_and_read_sizes, count);
+
+	if (error) {
+		error_destroy(error);
+		heap_count_sizes(count);
+	} else {
+		pthread_join(thread, NULL);
+	}
+}
+
 /* Reads the heap while the process runs, until no collection has begun during a look. */
 static struct error *look_unpaused(struct look_at_heap *look)
 {
@@ -107,7 +133,7 @@ static struct error *look_unpaused(struct look_at_heap *look)
 
 	look->count.deadline_ns = began + READING_NS;
 	for (int tries = 0; !sized && tries < INCOMPLETE_MAX && !progress_was_interrupted(); tries++) {
-		heap_count_sizes(&look->count);
+		read_sizes(&look->count);
 		sized = !look->count.incomplete;
 	}
 	while (!progress_was_interrupted()) {
@@ -282,6 +308,8 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 	if (error)
 		return error;
 	if (options->wanted != HEAP_COUNTS) {
+		if (!options->stop)
+			heap_open_give_way(&options->target);
 		error = print_references(options, look.session, status);
 		session_close(look.session);
 		return error;
@@ -337,8 +365,6 @@ struct error *heap_main(const struct heap_options *options, enum exit_status *st
 	if (stops) {
 		open_files_allow();
 		error = stop_guard_enter();
-	} else {
-		heap_open_give_way(&options->target);
 	}
 	if (!error)
 		error = look_and_print(options, status);

@@ -17,8 +17,8 @@
 struct error *heap_open(const struct target_options *from, struct session **ret);
 
 /*
- * Call this function before heap_open() if the process is not going to be stopped. On a machine with few CPUs, the process
- * would otherwise often wait for rbdump. Does nothing for a core.
+ * Call this function before a long reading for which the process is not stopped. On a machine with few CPUs, the process
+ * would otherwise often wait for rbdump (priority_give_way()). Does nothing for a core.
  */
 void heap_open_give_way(const struct target_options *from);
 
