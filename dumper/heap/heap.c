@@ -308,8 +308,6 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 	if (error)
 		return error;
 	if (options->wanted != HEAP_COUNTS) {
-		if (!options->stop)
-			heap_open_give_way(&options->target);
 		error = print_references(options, look.session, status);
 		session_close(look.session);
 		return error;

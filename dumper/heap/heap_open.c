@@ -1,6 +1,5 @@
 #include "heap/heap_open.h"
 
-#include "base/priority.h"
 #include "base/text.h"
 #include "ruby/heap_pages.h"
 #include "ruby/ivars_search.h"
@@ -91,10 +90,4 @@ void heap_open_limit(const struct target *target, struct heap_walk *walk)
 
 	walk->sizes.owned_max = words * 8;
 	walk->refs.steps = steps_begin(words < OBJECT_REFS_NEEDED ? words : OBJECT_REFS_NEEDED, OBJECT_REFS_FEW);
-}
-
-void heap_open_give_way(const struct target_options *from)
-{
-	if (!from->core)
-		priority_give_way();
 }

@@ -16,12 +16,6 @@
  */
 struct error *heap_open(const struct target_options *from, struct session **ret);
 
-/*
- * Call this function before a long reading for which the process is not stopped. On a machine with few CPUs, the process
- * would otherwise often wait for rbdump (priority_give_way()). Does nothing for a core.
- */
-void heap_open_give_way(const struct target_options *from);
-
 /* Fails if the process has ended, or is ending: its memory may be gone. Never fails for a core. */
 struct error *heap_open_check_alive(const struct session *session, const struct target_options *from);
 

@@ -131,10 +131,8 @@ struct error *object_main(const struct target_options *target, uint64_t address,
 			  enum exit_status *status)
 {
 	struct session *session;
-	struct error *error;
+	struct error *error = heap_open(target, &session);
 
-	heap_open_give_way(target);
-	error = heap_open(target, &session);
 	if (error)
 		return error;
 	error = object_print(target, session, address, rows, json, status);
