@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "heap/kinds.h"
+#include "heap/sums.h"
 #include "ruby/collections.h"
 #include "ruby/object_type.h"
 
@@ -33,9 +34,9 @@ static bool add_group(const struct ruby *ruby, const struct census_group *group,
 	if (frame != FLAMES_NONE && !name.failed)
 		frame = flames_add(flames, frame, name.data ? name.data : "?", type);
 	if (frame != FLAMES_NONE && !name.failed) {
-		flames->of[frame].slot_bytes += group->slot_bytes;
-		flames->of[frame].outside_bytes += group->owned_bytes;
-		flames->of[frame].objects += group->objects;
+		sum_add(&flames->of[frame].slot_bytes, group->slot_bytes);
+		sum_add(&flames->of[frame].outside_bytes, group->owned_bytes);
+		sum_add(&flames->of[frame].objects, group->objects);
 	}
 	text_clear(&name);
 	return frame != FLAMES_NONE && !name.failed;

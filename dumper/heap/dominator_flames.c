@@ -1,10 +1,12 @@
 #include "heap/dominator_flames.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/text.h"
 #include "heap/kinds.h"
+#include "heap/sums.h"
 #include "ruby/object_type.h"
 
 /* The most levels of frames. */
@@ -74,13 +76,9 @@ static uint64_t *retained_by(const struct heap_graph *graph, const struct domina
 {
 	uint64_t *ret = calloc(graph->graph.nodes, sizeof(ret[0]));
 
-	/* The order has each node behind its dominator, and node 0 first. */
-	for (uint32_t i = dominators->reached; ret && i-- > 0;) {
-		const uint32_t node = dominators->order[i];
-
-		ret[node] += graph->sizes[node];
-		if (i > 0)
-			ret[dominators->immediate[node]] += ret[node];
+	if (ret) {
+		memcpy(ret, graph->sizes, graph->graph.nodes * sizeof(ret[0]));
+		dominators_retained(dominators, ret);
 	}
 	return ret;
 }
@@ -105,7 +103,7 @@ static bool find_frames(const struct layout *layout, const struct heap_graph *gr
 		if (!enough)
 			break;
 		frame_of[node] = frame;
-		ret->of[frame].bytes += graph->sizes[node];
+		sum_add(&ret->of[frame].bytes, graph->sizes[node]);
 		ret->of[frame].objects++;
 	}
 	free(frame_of);
@@ -118,9 +116,9 @@ static void add_up(struct class_frames *frames)
 	for (size_t i = frames->count; i-- > 0;) {
 		struct class_frame *frame = &frames->of[i];
 
-		frame->retained += frame->bytes;
+		sum_add(&frame->retained, frame->bytes);
 		if (i > 0)
-			frames->of[frame->parent].retained += frame->retained;
+			sum_add(&frames->of[frame->parent].retained, frame->retained);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "heap/sums.h"
 #include "ruby/object_type.h"
 
 /* The longest file that is read: some 500,000 classes without paths. */
@@ -127,7 +128,8 @@ static struct heap_totals totals_of(const json_t *root)
 
 		if (totals.nr_pools == HEAP_POOLS)
 			break;
-		totals.page_bytes += of.slot_size * of.slots;
+		sum_add(&totals.page_bytes,
+			of.slots > 0 && of.slot_size > SUM_MAX / of.slots ? SUM_MAX : of.slot_size * of.slots);
 		totals.pools[totals.nr_pools++] = of;
 	}
 	return totals;
