@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from conftest import RUBIES, note_not_applicable
+from harness.debugger import GDB, PLAIN_GDB
 from harness.dump import as_text
 from harness.process import is_untouched, status, tasks
 from harness.rubies import probe
@@ -47,10 +48,10 @@ def test_there_are_rubies():
     assert DEBUG_RUBIES, "no Ruby with debug info: run tests/rubies/build"
 
 
-def gdb(*arguments, seconds=SECONDS):
+def gdb(*arguments, seconds=SECONDS, command=GDB):
     """Runs gdb and returns its result; stdout and stderr are text."""
     return subprocess.run(
-        ["gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off", *map(str, arguments)],
+        [*command, *map(str, arguments)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -326,6 +327,10 @@ def layout(debug_ruby, rbdump, tmp_path):
 ASKED_ONCE = "python import functools; functions_at, places_of = functools.cache(functions_at), functools.cache(places_of)"
 
 
+def check_layout(elf, *lines, seconds=SECONDS):
+    return gdb("-x", SCRIPTS / "check_layout.py", *commands(*lines), elf, seconds=seconds, command=PLAIN_GDB)
+
+
 def check_layouts(ruby, folder, *layouts, seconds=SECONDS):
     """Runs check-layout over each of LAYOUTS, which are lists of lines, in one gdb; returns its result."""
     lines = [ASKED_ONCE] if len(layouts) > 1 else []
@@ -333,7 +338,7 @@ def check_layouts(ruby, folder, *layouts, seconds=SECONDS):
         file = folder / f"checked-{index}"
         file.write_text("\n".join(layout) + "\n")
         lines.append(f"check-layout {file}")
-    result = gdb("-x", SCRIPTS / "check_layout.py", *commands(*lines), ruby.elf, seconds=seconds)
+    result = check_layout(ruby.elf, *lines, seconds=seconds)
     assert "Traceback" not in result.stderr and "Python Exception" not in result.stderr, result.stderr
     return result
 
@@ -438,7 +443,7 @@ def mutations(layout):
 
 
 @pytest.mark.long
-@pytest.mark.outer_rubies
+@pytest.mark.newest_ruby
 def test_layout_differs(debug_ruby, layout, tmp_path):
     """Whatever is changed in a layout is found, and it is the changed line that is named."""
     changed = list(mutations(layout))
@@ -460,11 +465,11 @@ def test_layout_differs(debug_ruby, layout, tmp_path):
 
 
 def test_layout_refusals(debug_ruby, tmp_path):
-    result = gdb("-x", SCRIPTS / "check_layout.py", *commands(f"check-layout {tmp_path}/none"), debug_ruby.elf)
+    result = check_layout(debug_ruby.elf, f"check-layout {tmp_path}/none")
     assert result.returncode == 1
     assert "No such file or directory" in result.stderr
     empty = tmp_path / "empty"
     empty.write_text("")
-    result = gdb("-x", SCRIPTS / "check_layout.py", *commands(f"check-layout {empty}"), debug_ruby.elf)
+    result = check_layout(debug_ruby.elf, f"check-layout {empty}")
     assert result.returncode == 1
     assert "not a layout file" in result.stdout

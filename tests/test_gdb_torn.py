@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 from conftest import RUBIES
+from harness.debugger import GDB
 from harness.process import is_untouched
 from harness.rubies import probe
 from harness.symbolize import SECONDS, Image, ask_rbdump, run, windows
@@ -39,8 +40,7 @@ def test_there_are_rubies():
 def gdb(command, *arguments):
     """Runs gdb with the script, and a command of it; gives what it wrote to standard output and standard error."""
     done = subprocess.run(
-        ["gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off", *map(str, arguments)]
-        + ["-x", SCRIPT, "-ex", command],
+        [*GDB, *map(str, arguments), "-x", SCRIPT, "-ex", command],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -92,7 +92,7 @@ def torn(request, rbdump):
     """A process at rest, its Ruby, and what is known of an instruction in the middle of a torn window."""
     ruby = request.param
     low, high = max(windows(rbdump, ruby.elf), key=lambda window: window[1] - window[0])
-    said = run("gdb", "-batch", "-nx", "-ex", f"disassemble {low:#x},{high:#x}", ruby.elf)
+    said = run(*GDB, "-ex", f"disassemble {low:#x},{high:#x}", ruby.elf)
     starts = [int(match[2], 16) for match in CODE.finditer(said)]
     target = Target(ruby.path, "methods.rb", timeout=SECONDS)
     try:
@@ -158,7 +158,7 @@ def test_core(torn, log, tmp_path):
     """So it is in a core."""
     target, ruby, answer = torn
     core = tmp_path / "core"
-    run("gdb", "-batch", "-nx", "-p", target.pid, "-ex", f"generate-core-file {core}")
+    run(*GDB, "-p", target.pid, "-ex", f"generate-core-file {core}")
     said, _ = gdb(f"rb-torn {log} 2", ruby.path, core)
     core.unlink()
     check(said, answer, answer["address"])

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 from conftest import note_not_applicable
 from harness import kernel
+from harness.debugger import GDB
 from harness.dump import run
 from harness.recording import Recording, record, report
 
@@ -186,7 +187,7 @@ print("NAMES " + json.dumps(names))
 def names_of_gdb(pid, folder):
     script = folder / "names.py"
     script.write_text(OF_GDB)
-    command = ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", str(pid), "-x", script]
+    command = [*GDB, "-p", str(pid), "-x", script]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True)
     return json.loads(re.search(r"^NAMES (.*)$", done.stdout, re.M)[1])
 

@@ -16,6 +16,7 @@ from harness.recorded import (
     interval,
     is_not_stopped,
     modes,
+    paused_on_the_oldest,
     rates_and_modes,
     recorded_target,
     unseen,
@@ -92,13 +93,17 @@ def test_share_of_stacks_that_are_ever_new(ruby, rbdump, file, mode):
     found, all_of_it = ([min(one.weight, 3 * SECOND // 1000) for one in spans] for spans in (fresh(profile), main))
     # Each span is one of those by chance, and with all of its weight: five standard deviations.
     deviation = (share * (1 - share) * sum(weight**2 for weight in all_of_it)) ** 0.5
-    assert abs(sum(found) - share * sum(all_of_it)) <= 5 * deviation, (sum(found) / sum(all_of_it), share, deviation)
+    assert sum(found) <= share * sum(all_of_it) + 5 * deviation, (sum(found) / sum(all_of_it), share, deviation)
+    # An unpaused copy is made again if the stack has changed meanwhile: then one of those that come and go may be over. The
+    # longer rbdump waits for a CPU between two copies, the more often that happens.
+    least = share * (0.6 if mode == "unpaused" else 1)
+    assert sum(found) >= least * sum(all_of_it) - 5 * deviation, (sum(found) / sum(all_of_it), share, deviation)
     assert 5 * deviation < share * sum(all_of_it) / 2, (deviation, sum(all_of_it))  # it says something
 
 
 @pytest.mark.alone
 @pytest.mark.outer_rubies
-@modes
+@paused_on_the_oldest
 def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, mode):
     """Two threads that want the CPU: each waits for the other about half of its time."""
     options = ["-r", 99, "-d", 3.5, "--mode", mode]
@@ -133,7 +138,7 @@ def test_shares_of_waiting_for_the_gvl(ruby, rbdump, file, mode):
 
 @pytest.mark.alone
 @pytest.mark.outer_rubies
-@modes
+@paused_on_the_oldest
 def test_shares_of_states(ruby, rbdump, file, tmp_path, mode):
     """A quarter of the time the garbage collector, a quarter work, the rest a read that waits, and sleep."""
     options = ["-r", 99, "-d", 3.5, "--mode", mode]

@@ -173,6 +173,7 @@ def test_nothing_to_show(ruby, rbdump, kept, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_to_a_file(ruby, rbdump, kept, tmp_path, form):
     """Written whole, or not at all; on standard output it is the same."""

@@ -13,6 +13,7 @@ import tempfile
 
 import pytest
 from conftest import note_not_applicable
+from harness.debugger import GDB
 from harness.dump import check, check_thread, current, dump, run
 from harness.process import is_untouched, status, task_states, tasks, wait_until, wait_until_it_reads
 from harness.recording import Recording, Running
@@ -359,7 +360,7 @@ def test_killed_in_a_pause_with_a_signal_on_its_way(ruby, rbdump):
         assert target.stdout.readline() == b"ready\n"
         commands = [word for command in UNTIL_PAUSED for word in ("-ex", command.replace("{target}", str(target.pid)))]
         said = subprocess.run(
-            ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", *commands, "--args", rbdump, "-p", str(target.pid)],
+            [*GDB, *commands, "--args", rbdump, "-p", str(target.pid)],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         assert " hit Breakpoint" in said.stdout.rpartition("memory_prefetch (")[0] and "paused\n" in said.stdout, said

@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 from conftest import RUBIES, note_not_applicable
+from harness.debugger import GDB
 from harness.process import is_untouched
 from harness.rubies import probe
 from harness.symbolize import SECONDS, Image, ask_rbdump, probe_path, run, windows
@@ -69,7 +70,7 @@ def ask_gdb(pid, addresses, folder, *arguments):
     file = folder / "addresses"
     file.write_text("".join(f"{address:#x}\n" for address in addresses))
     said = run(
-        *("gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off", *arguments, "-p", pid),
+        *(*GDB, *arguments, "-p", pid),
         *("-ex", f"python FILE = {str(file)!r}", "-x", GDB_SCRIPT),
     )
     answers = [json.loads(line) for line in said.splitlines() if line.startswith('{"address"')]

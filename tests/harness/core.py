@@ -10,6 +10,7 @@ import shutil
 import struct
 import subprocess
 
+from harness.debugger import GDB
 from harness.dump import check, check_thread, run
 from harness.process import wait_until
 from harness.rubies import probe
@@ -25,7 +26,7 @@ PR_REG, FS_BASE = 112, 21 * 8  # struct elf_prstatus, struct user_regs_struct: x
 def gcore(pid, path):
     """gdb's gcore of a process that goes on; as its script of that name, gdb reads no debug info."""
     done = subprocess.run(
-        ["gdb", "-nx", "-batch", "-readnever", "-iex", "set debuginfod enabled off", "-p", str(pid), "-ex", f"gcore {path}"],
+        [*GDB, "-readnever", "-p", str(pid), "-ex", f"gcore {path}"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert f"Saved corefile {path}" in done.stdout, done.stdout + done.stderr

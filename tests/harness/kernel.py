@@ -7,9 +7,14 @@ import re
 import shutil
 import subprocess
 
+import pytest
+
 CAP_PERFMON, CAP_BPF = 38, 39
 TYPES = pathlib.Path("/sys/kernel/btf/vmlinux")
 OLDEST = (5, 15)
+# What graph.rb does. On the oldest Ruby, experiments that pause have all of it (test_experiment_verdicts.py).
+ON_THE_NEWEST = ["exceptions", "fibers", "tailcalls", "threads", "ractors", "gc"]
+VARIANTS = ["deep", "blocks", *(pytest.param(name, marks=pytest.mark.newest_ruby) for name in ON_THE_NEWEST)]
 
 
 def capabilities():

@@ -32,6 +32,10 @@ rates_and_modes = pytest.mark.parametrize(
     ids=["99-paused", "1000-paused", "99-unpaused", *(f"99-{mode}" for mode in IN_KERNEL)],
 )
 modes = pytest.mark.parametrize("mode", ["paused", "unpaused", *IN_KERNEL])
+# Where the oldest Ruby is of outer_rubies: how a state is found is the same in each mode, but for who reads it.
+paused_on_the_oldest = pytest.mark.parametrize(
+    "mode", ["paused", *(pytest.param(mode, marks=pytest.mark.newest_ruby) for mode in ["unpaused", *IN_KERNEL])]
+)
 
 
 def check_refusal(done, status, *words):

@@ -79,6 +79,7 @@ def cache_folder():
     return pathlib.Path(cache) / "rbdump" / "rubies"
 
 
+@functools.cache
 def find_rubies():
     """All of them, the built ones first, each once."""
     found = []

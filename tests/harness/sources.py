@@ -4,7 +4,7 @@ import dataclasses
 import os
 import pathlib
 
-from harness.rubies import cache_folder
+from harness.rubies import Ruby, cache_folder, find_rubies
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 
@@ -14,6 +14,7 @@ class Source:
     id: str
     path: pathlib.Path  # a tree, or an object that gen/layout_from_source.py has kept
     configured: pathlib.Path | None = None  # where it was configured, if not in the tree
+    ruby: Ruby | None = None  # what was built of it
 
     def build(self):
         return self.configured or self.path
@@ -21,13 +22,14 @@ class Source:
 
 def of_the_list():
     """Debian's sources, which tests/rubies/build has unpacked, and configured."""
+    rubies = {ruby.id: ruby for ruby in find_rubies()}
     for line in (TESTS / "rubies/list").read_text().splitlines():
         words = line.split()
         if not words or line.startswith("#"):
             continue
         folder, configured = (cache_folder() / kind / words[0] for kind in ("src", "configured"))
         if (folder / ".unpacked").exists() and configured.exists():
-            yield Source(words[0], folder, configured)
+            yield Source(words[0], folder, configured, rubies.get(words[0]))
 
 
 def find_sources():

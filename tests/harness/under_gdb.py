@@ -4,6 +4,7 @@ import os
 import subprocess
 import threading
 
+from harness.debugger import GDB
 from harness.process import task_states, wait_until
 
 
@@ -13,7 +14,7 @@ def run_gdb(pid, arguments, go, environment=None, seconds=120):
     process go there. Gives what gdb said when it has ended by itself; one that takes longer than `seconds` is killed.
     """
     with subprocess.Popen(
-        ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", str(pid), *arguments],
+        [*GDB, "-p", str(pid), *arguments],
         env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, errors="backslashreplace",
     ) as gdb:  # fmt: skip
