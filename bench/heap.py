@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import resource
+import shlex
 import statistics
 import subprocess
 import sys
@@ -159,7 +160,7 @@ puts gaps.join(" ")
 """
 
 
-def clock(ruby, count):
+def clock(ruby, count, arguments):
     """The gaps in a program's own clock, beside looks and without any."""
     looked, rested = [], []
     with subprocess.Popen(
@@ -168,7 +169,7 @@ def clock(ruby, count):
         assert program.stdout.readline() == "ready\n"
         for _ in range(count):
             began = time.monotonic_ns()
-            timed(program.pid)
+            timed(program.pid, *arguments)
             middle = time.monotonic_ns()
             time.sleep((middle - began) / 1e9)
             looked.append((began, middle))
@@ -189,6 +190,7 @@ def main():
     parser.add_argument("--millions", type=float, action="append", metavar="N")
     parser.add_argument("--looks", type=int, metavar="N")
     parser.add_argument("--clock", type=int, metavar="N")
+    parser.add_argument("--options", default="", help="of rbdump heap, for --clock: for example --options=--dominators")
     arguments = parser.parse_args()
     if arguments.looks:
         return looks(arguments.looks)
@@ -197,7 +199,7 @@ def main():
         sys.exit("heap: there is no such Ruby")
     ruby = max(rubies, key=lambda one: [int(number) for number in one.version.split(".")])
     if arguments.clock:
-        return clock(ruby, arguments.clock)
+        return clock(ruby, arguments.clock, shlex.split(arguments.options))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     print(f"Ruby {ruby.version} ({ruby.id}); load {os.getloadavg()[0]:.2f}")
     print("| objects | slots + owned | rbdump heap | with --stop | stopped for | memory of rbdump | --dominators | its memory | ObjectSpace.dump_all |")

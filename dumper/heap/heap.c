@@ -24,6 +24,7 @@
 #include "heap/row_paths.h"
 #include "heap/why.h"
 #include "ruby/collections.h"
+#include "session/keep_off.h"
 
 /*
  * How often the heap of a running process is read until no collection has begun meanwhile, and for how long. If so many
@@ -352,6 +353,7 @@ static struct error *compare_files(const struct heap_options *options, enum exit
 struct error *heap_main(const struct heap_options *options, enum exit_status *status)
 {
 	const bool stops = !options->target.core && options->stop;
+	struct keep_off *keep_off;
 	struct error *error = NULL;
 
 	if (options->file)
@@ -364,8 +366,10 @@ struct error *heap_main(const struct heap_options *options, enum exit_status *st
 		open_files_allow();
 		error = stop_guard_enter();
 	}
+	keep_off = options->target.core || stops ? NULL : keep_off_begin(options->target.pid);
 	if (!error)
 		error = look_and_print(options, status);
+	keep_off_end(keep_off);
 	if (stops) {
 		stop_guard_leave();
 		stop_guard_end();

@@ -8,6 +8,7 @@
 #include "heap/heap_open.h"
 #include "heap/object_look.h"
 #include "heap/progress.h"
+#include "session/keep_off.h"
 
 static void add_edge(struct object_edges *edges, uint64_t from, const struct object_ref *ref)
 {
@@ -130,12 +131,14 @@ struct error *object_print(const struct target_options *target, struct session *
 struct error *object_main(const struct target_options *target, uint64_t address, size_t rows, bool json,
 			  enum exit_status *status)
 {
+	struct keep_off *keep_off = target->core ? NULL : keep_off_begin(target->pid);
 	struct session *session;
 	struct error *error = heap_open(target, &session);
 
-	if (error)
-		return error;
-	error = object_print(target, session, address, rows, json, status);
-	session_close(session);
+	if (!error) {
+		error = object_print(target, session, address, rows, json, status);
+		session_close(session);
+	}
+	keep_off_end(keep_off);
 	return error;
 }

@@ -1,0 +1,23 @@
+/*
+ * Keeps rbdump off the CPUs on which the target's threads run, while rbdump reads a process that it does not stop. If
+ * both share a CPU, the kernel lets the target wait for some milliseconds again and again; otherwise, the target does
+ * not notice that it is read.
+ */
+#ifndef RBDUMP_KEEP_OFF_H
+#define RBDUMP_KEEP_OFF_H
+
+#include <sys/types.h>
+
+struct keep_off;
+
+/*
+ * Starts a thread that looks every few milliseconds where the threads of the process `pid` run, and moves all threads of
+ * rbdump to other CPUs. Uses only CPUs that rbdump was allowed to use before; if the target runs on all of these, rbdump
+ * uses all of them, too. Returns NULL if no thread can be started, or if rbdump has only one CPU: then nothing is moved.
+ */
+struct keep_off *keep_off_begin(pid_t pid);
+
+/* Ends this, and lets rbdump use all its CPUs again. NULL is fine. */
+void keep_off_end(struct keep_off *keep);
+
+#endif
