@@ -55,7 +55,7 @@ char *text_of(bool colour)
 	FILE *stream = open_memstream(&text, &length);
 
 	assert_non_null(stream);
-	render_text(&trace, colour, stream);
+	render_text(&trace, &(struct render_style){.colour = colour}, stream);
 	fclose(stream);
 	return text;
 }
