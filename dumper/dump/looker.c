@@ -17,6 +17,9 @@
 #include "target/process_stat.h"
 #include "trace/progress.h"
 
+/* How long the process goes on between two looks, at least, if looks take longer than the interval. */
+#define GAP_NS UINT64_C(50000000)
+
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int number)
@@ -162,6 +165,7 @@ static struct error *take(struct looker *looker, const struct trace *before, str
 static bool is_over(struct looker *looker)
 {
 	const struct dump_options *options = looker->options;
+	uint64_t next, gap;
 
 	if (looker->number == 0)
 		return false;
@@ -169,7 +173,9 @@ static bool is_over(struct looker *looker)
 		looker->end = LOOKS_ENOUGH;
 		return true;
 	}
-	wait_until(looker->begun_ns + (uint64_t)(options->interval_s * 1e9));
+	next = looker->begun_ns + (uint64_t)(options->interval_s * 1e9);
+	gap = monotonic_ns() + GAP_NS;
+	wait_until(next > gap ? next : gap);
 	looker->end = interrupted ? LOOKS_INTERRUPTED : end_of(looker);
 	return looker->end != LOOKS_GO_ON;
 }

@@ -6,6 +6,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* What is written to the terminal at once, if a text is not longer. */
+#define BUFFER (64u * 1024)
+
 /* If the terminal does not tell how many lines it has. */
 #define LINES_GUESSED 24
 
@@ -19,11 +22,12 @@
 
 static bool begun;
 
-static size_t lines_of_terminal(void)
+/* How many lines a text can have. The cursor is in a line of its own below the text. */
+static size_t room_of_terminal(void)
 {
 	struct winsize size;
 
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : LINES_GUESSED;
+	return (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : LINES_GUESSED) - 1;
 }
 
 static size_t lines_of_text(const char *text, size_t length)
@@ -49,26 +53,27 @@ static void put_lines(const char *text, size_t length, size_t count)
 	}
 }
 
+bool screen_fits(const char *text, size_t length)
+{
+	return lines_of_text(text, length) <= room_of_terminal();
+}
+
 void screen_show(const char *text, size_t length)
 {
-	/* The cursor is in a line of its own below the text. */
-	const size_t room = lines_of_terminal() - 1, lines = lines_of_text(text, length);
+	const size_t room = room_of_terminal(), lines = lines_of_text(text, length);
 	const size_t shown = lines <= room ? lines : room > 0 ? room - 1 : 0;
 
-	/* The first time, what the terminal shows is left in its history. */
-	for (size_t i = 0; !begun && i < room; i++)
-		fputc('\n', stdout);
-	begun = true;
+	if (!begun) {
+		/* All is written at once, and what the terminal shows now is left in its history. */
+		setvbuf(stdout, NULL, _IOFBF, BUFFER);
+		for (size_t i = 0; i < room; i++)
+			fputc('\n', stdout);
+		begun = true;
+	}
 	fputs(WRAP_OFF HOME, stdout);
 	put_lines(text, length, shown);
 	if (shown < lines)
 		printf("(%zu more lines)" ERASE_LINE "\n", lines - shown);
-	fputs(ERASE_BELOW, stdout);
-}
-
-void screen_end(void)
-{
-	if (begun)
-		fputs(WRAP_ON, stdout);
-	begun = false;
+	/* The terminal is as it was, even if rbdump ends before the next text. */
+	fputs(ERASE_BELOW WRAP_ON, stdout);
 }

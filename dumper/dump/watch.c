@@ -5,19 +5,39 @@
 #include "dump/looker.h"
 #include "dump/screen.h"
 
-/* Shows a trace in the place of the one before. */
-static struct error *redraw(const struct render_style *style, const struct trace *trace)
+/* The text of a trace, malloc'ed; NULL if there is not enough memory. */
+static char *text_of(const struct trace *trace, const struct render_style *style, size_t *length)
 {
 	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
+	FILE *stream = open_memstream(&text, length);
 
 	if (!stream)
-		return error_no_memory();
+		return NULL;
 	render_text(trace, style, stream);
-	if (fclose(stream) != 0) {
+	if (fclose(stream) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/*
+ * Shows a trace in the place of the one before. If the terminal is too small, shows only some frames of each thread: as many as
+ * there is room for, and at least one.
+ */
+static struct error *redraw(struct render_style style, const struct trace *trace)
+{
+	static const size_t frames[] = {0, 16, 8, 5, 3, 2, 1};
+	size_t length = 0;
+	char *text = NULL;
+
+	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
 		free(text);
-		return error_no_memory();
+		style.frames = frames[i];
+		text = text_of(trace, &style, &length);
+		if (!text)
+			return error_no_memory();
+		if (screen_fits(text, length))
+			break;
 	}
 	screen_show(text, length);
 	free(text);
@@ -31,7 +51,7 @@ static struct error *show(const struct dump_options *options, const struct trace
 	if (options->json)
 		return dump_flush(render_json(trace, stdout));
 	if (dump_to_terminal())
-		return redraw(&style, trace);
+		return redraw(style, trace);
 	if (trace->look.number > 1)
 		putchar('\n');
 	render_text(trace, &style, stdout);
@@ -66,8 +86,6 @@ struct error *dump_watch(const struct dump_options *options, enum exit_status *s
 	*status = EXIT_COMPLETE;
 	if (!error)
 		error = watch(&looker, status);
-	screen_end();
-	fflush(stdout);
 	looker_end(&looker);
 	*status = looker_status(&looker, *status);
 	return error;

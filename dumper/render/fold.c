@@ -68,12 +68,22 @@ static bool is_same(const struct fold_entry *x, const struct fold_entry *y)
 	return trace_same_stack(a, b);
 }
 
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+	return hash_mix(hash, text ? hash_text(text) : 0);
+}
+
+/* A hash of all that is_same() compares: entries with the same hash are the same, unless by an accident. */
 static uint64_t hash_of(const struct fold_entry *entry)
 {
 	const struct trace_thread *thread = entry->thread;
 	uint64_t hash = hash_mix(trace_stack_hash(thread), (uint64_t)thread->state << 32 | entry->kind);
 
-	return thread->suspended ? hash_mix(hash, thread->id) : hash;
+	hash = hash_mix(hash, thread->ractor);
+	if (!thread->suspended)
+		return hash;
+	hash = hash_mix(hash_mix(hash, thread->id), thread->resumed_by);
+	return mix_text(mix_text(mix_text(hash, thread->fiber_state), thread->waits_in), thread->waits_for);
 }
 
 static int by_hash_then_index(const void *a, const void *b)
@@ -85,7 +95,7 @@ static int by_hash_then_index(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Finds the groups among candidates that are sorted. Of those with one hash, only those that are like the first are taken. */
+/* Finds the groups among candidates that are sorted. What has the same hash by an accident as the first is shown alone. */
 static void group(const struct candidate *candidates, size_t count, struct place *places)
 {
 	for (size_t first = 0, end; first < count; first = end) {

@@ -166,11 +166,11 @@ static void put_stacks(const struct shown *shown, const struct merged_thread *th
 			continue;
 		first = first ? first : stack;
 		put_looks(shown, thread, &thread->stacks[i]);
-		text_put_frames(stack->frames, stack->nr_frames - common, shown->palette, shown->stream);
+		text_put_frames(stack->frames, stack->nr_frames - common, 0, shown->palette, shown->stream);
 	}
 	if (first && common > 0) {
 		fputs("  all of them called by:\n", shown->stream);
-		text_put_frames(first->frames + first->nr_frames - common, common, shown->palette, shown->stream);
+		text_put_frames(first->frames + first->nr_frames - common, common, 0, shown->palette, shown->stream);
 	}
 	for (size_t i = 0; i < thread->nr_stacks; i++) {
 		const struct trace_thread *stack = thread->stacks[i].as;
@@ -178,7 +178,7 @@ static void put_stacks(const struct shown *shown, const struct merged_thread *th
 		if (stack->verdict == VERDICT_COMPLETE)
 			continue;
 		put_looks(shown, thread, &thread->stacks[i]);
-		text_put_frames(stack->frames, stack->nr_frames, shown->palette, shown->stream);
+		text_put_frames(stack->frames, stack->nr_frames, 0, shown->palette, shown->stream);
 	}
 }
 
@@ -201,7 +201,7 @@ static void put_thread(const struct shown *shown, const struct merged_thread *th
 	}
 	text_put_verdict(first, shown->palette, shown->stream);
 	fputc('\n', shown->stream);
-	text_put_frames(first->frames, first->nr_frames, shown->palette, shown->stream);
+	text_put_frames(first->frames, first->nr_frames, 0, shown->palette, shown->stream);
 }
 
 /* Threads that are shown as one had one stack and one state in all looks. `threads` are those of all entries. */
@@ -224,7 +224,7 @@ static void put_fold(const struct shown *shown, const struct fold *of, const str
 	if (has_cpu)
 		text_put_cpu(cpu_ns, of->count, shown->stream);
 	fputc('\n', shown->stream);
-	text_put_frames(first->as->frames, first->as->nr_frames, shown->palette, shown->stream);
+	text_put_frames(first->as->frames, first->as->nr_frames, 0, shown->palette, shown->stream);
 }
 
 /* The entry of a thread, for fold(). `next` is the thread behind it; NULL if there is none. */

@@ -16,6 +16,8 @@ struct json_t;
 struct render_style {
 	bool colour; /* use ANSI colours */
 	bool all;    /* show each thread alone, in Ruby's order; otherwise as fold() says (fold.h) */
+	/* render_text() shows at most so many frames of each thread, the innermost, and says how many there are more; 0: all */
+	size_t frames;
 };
 
 /*

@@ -166,12 +166,18 @@ void text_put_verdict(const struct trace_thread *thread, const struct palette *p
 			thread->window ? thread->window : "", thread->window ? ")" : "", palette->reset);
 }
 
-void text_put_frames(const struct trace_frame *frames, size_t count, const struct palette *palette, FILE *stream)
+void text_put_frames(const struct trace_frame *frames, size_t count, size_t most, const struct palette *palette,
+		     FILE *stream)
 {
+	const size_t shown = most > 0 && count > most ? most : count;
+
 	if (count == 0)
 		fprintf(stream, "    %s(no frames)%s\n", palette->dim, palette->reset);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < shown; i++)
 		text_put_frame(&frames[i], palette, stream);
+	if (shown < count)
+		fprintf(stream, "    %s(%zu more frame%s)%s\n", palette->dim, count - shown,
+			count - shown == 1 ? "" : "s", palette->reset);
 }
 
 void text_put_subject(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
@@ -186,8 +192,11 @@ void text_put_subject(const struct trace_thread *thread, bool with_ractor, const
 	}
 }
 
-static void put_thread(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
+static void put_thread(const struct trace_thread *thread, const struct render_style *style, bool with_ractor,
+		       FILE *stream)
 {
+	const struct palette *palette = text_palette(style->colour);
+
 	fputc('\n', stream);
 	text_put_subject(thread, with_ractor, palette, stream);
 	if (!thread->suspended) {
@@ -200,7 +209,7 @@ static void put_thread(const struct trace_thread *thread, bool with_ractor, cons
 	text_put_progress(&thread->progress, 1, palette, stream);
 	text_put_verdict(thread, palette, stream);
 	fputc('\n', stream);
-	text_put_frames(thread->frames, thread->nr_frames, palette, stream);
+	text_put_frames(thread->frames, thread->nr_frames, style->frames, palette, stream);
 }
 
 /* What ended the process, and what its core lacks. */
@@ -334,9 +343,10 @@ static void put_header(const struct trace *trace, size_t nr_fibers, const struct
 }
 
 /* Threads that are shown as one: `threads` are all those of the trace. */
-static void put_fold(const struct trace_thread *threads, const struct fold *of, bool with_ractor,
-		     const struct palette *palette, FILE *stream)
+static void put_fold(const struct trace_thread *threads, const struct fold *of, const struct render_style *style,
+		     bool with_ractor, FILE *stream)
 {
+	const struct palette *palette = text_palette(style->colour);
 	const struct trace_thread *first = &threads[of->members[0]];
 	struct trace_progress progress = first->progress;
 
@@ -348,12 +358,11 @@ static void put_fold(const struct trace_thread *threads, const struct fold *of, 
 	text_put_folded(threads, of, with_ractor, palette, stream);
 	text_put_progress(&progress, of->count, palette, stream);
 	fputc('\n', stream);
-	text_put_frames(first->frames, first->nr_frames, palette, stream);
+	text_put_frames(first->frames, first->nr_frames, style->frames, palette, stream);
 }
 
 /* If there is not enough memory to fold threads, each is shown in its place. */
-static void put_threads(const struct trace *trace, const struct render_style *style, bool with_ractor,
-			const struct palette *palette, FILE *stream)
+static void put_threads(const struct trace *trace, const struct render_style *style, bool with_ractor, FILE *stream)
 {
 	struct fold_entry *entries = calloc(trace->nr_threads + 1, sizeof(*entries));
 	struct folding folding = {0};
@@ -367,12 +376,12 @@ static void put_threads(const struct trace *trace, const struct render_style *st
 		const struct fold *of = &folding.folds[i];
 
 		if (of->count == 1)
-			put_thread(&trace->threads[of->members[0]], with_ractor, palette, stream);
+			put_thread(&trace->threads[of->members[0]], style, with_ractor, stream);
 		else
-			put_fold(trace->threads, of, with_ractor, palette, stream);
+			put_fold(trace->threads, of, style, with_ractor, stream);
 	}
 	for (size_t i = 0; !folded && i < trace->nr_threads; i++)
-		put_thread(&trace->threads[i], with_ractor, palette, stream);
+		put_thread(&trace->threads[i], style, with_ractor, stream);
 	folding_clear(&folding);
 	free(entries);
 }
@@ -388,5 +397,5 @@ void render_text(const struct trace *trace, const struct render_style *style, FI
 		nr_fibers += trace->threads[i].suspended;
 	}
 	put_header(trace, nr_fibers, palette, stream);
-	put_threads(trace, style, with_ractor, palette, stream);
+	put_threads(trace, style, with_ractor, stream);
 }

@@ -29,8 +29,12 @@ void text_put_doubts(const struct trace *trace, const struct palette *palette, F
 /* One frame, as a line. */
 void text_put_frame(const struct trace_frame *frame, const struct palette *palette, FILE *stream);
 
-/* Frames, or a line that says that there are none. */
-void text_put_frames(const struct trace_frame *frames, size_t count, const struct palette *palette, FILE *stream);
+/*
+ * Frames, or a line that says that there are none.
+ *   most  if there are more frames, only so many of them, and a line that says how many there are more; 0: all frames
+ */
+void text_put_frames(const struct trace_frame *frames, size_t count, size_t most, const struct palette *palette,
+		     FILE *stream);
 
 void text_put_state(enum trace_state state, const struct palette *palette, FILE *stream);
 

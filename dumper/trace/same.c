@@ -51,6 +51,11 @@ size_t trace_same_outer_frames(const struct trace_thread *a, const struct trace_
 	return same;
 }
 
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+	return hash_mix(hash, text ? hash_text(text) : 0);
+}
+
 uint64_t trace_stack_hash(const struct trace_thread *thread)
 {
 	uint64_t hash = hash_begin(thread->nr_frames);
@@ -59,10 +64,9 @@ uint64_t trace_stack_hash(const struct trace_thread *thread)
 		const struct trace_frame *frame = &thread->frames[i];
 
 		hash = hash_mix(hash, (uint64_t)frame->line);
-		if (frame->label)
-			hash = hash_mix(hash, hash_text(frame->label));
-		if (frame->path)
-			hash = hash_mix(hash, hash_text(frame->path));
+		hash = hash_mix(hash, (uint64_t)frame->kind << 1 | frame->has_line);
+		hash = mix_text(mix_text(hash, frame->label), frame->name);
+		hash = mix_text(mix_text(hash, frame->path), frame->absolute_path);
 	}
 	return hash;
 }
