@@ -1,7 +1,6 @@
 #include "render/fold.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/index_table.h"
 #include "trace/same.h"
@@ -21,11 +20,6 @@ struct place {
 	size_t group;	/* the index of the first entry of the group; its own index if it is shown alone */
 	size_t members; /* for the first entry of a group: how many there are */
 };
-
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
 
 static bool is_idle(enum trace_state state)
 {
@@ -61,9 +55,10 @@ static bool is_same(const struct fold_entry *x, const struct fold_entry *y)
 
 	if (x->kind != y->kind || a->suspended != b->suspended || a->state != b->state || a->ractor != b->ractor)
 		return false;
-	if (a->suspended && (a->id != b->id || a->ended != b->ended || a->resumed_by != b->resumed_by ||
-			     !same_text(a->fiber_state, b->fiber_state) || !same_text(a->waits_in, b->waits_in) ||
-			     !same_text(a->waits_for, b->waits_for)))
+	if (a->suspended &&
+	    (a->id != b->id || a->ended != b->ended || a->resumed_by != b->resumed_by ||
+	     !trace_same_text(a->fiber_state, b->fiber_state) || !trace_same_text(a->waits_in, b->waits_in) ||
+	     !trace_same_text(a->waits_for, b->waits_for)))
 		return false;
 	return trace_same_stack(a, b);
 }

@@ -97,6 +97,11 @@ static bool add_thread(struct merged *merged, const struct trace_thread *thread,
 	stack = entry ? stack_of(merged, entry, thread) : NULL;
 	if (!stack || !array_make_room_for_one(stack->looks, stack->nr_looks))
 		return false;
+	/* A thread mostly gets its name after it has begun. */
+	if (!trace_same_text(entry->as->name, thread->name) || entry->as->tid != thread->tid) {
+		entry->as = thread;
+		merged->last_has_parts = true;
+	}
 	stack->looks[stack->nr_looks++] = look;
 	add_progress(entry, thread, before);
 	if (entry->nr_looks == 0) {

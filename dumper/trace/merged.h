@@ -25,7 +25,7 @@ struct merged_stack {
 
 /* A thread, or a suspended fiber, that was there in one look or in several. */
 struct merged_thread {
-	const struct trace_thread *as; /* the thread as the first of these looks shows it: ids and name */
+	const struct trace_thread *as; /* the thread as one of these looks shows it: the ids and the name of the last */
 	enum trace_state last;	       /* its state in the last of these looks */
 	unsigned int first_look, last_look, nr_looks;
 	unsigned int states[MERGED_STATES]; /* in how many looks it was in each state */

@@ -15,7 +15,7 @@ uint64_t trace_thread_key(const struct trace_thread *thread)
 	return thread->suspended ? thread->fiber : thread->id;
 }
 
-static bool same_text(const char *a, const char *b)
+bool trace_same_text(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -26,14 +26,14 @@ static bool same_frame(const struct trace_frame *a, const struct trace_frame *b)
 		return false;
 	if (a->kind == TRACE_UNREADABLE)
 		return a->address == b->address && a->reason == b->reason;
-	return same_text(a->label, b->label) && same_text(a->name, b->name) && same_text(a->path, b->path) &&
-	       same_text(a->absolute_path, b->absolute_path);
+	return trace_same_text(a->label, b->label) && trace_same_text(a->name, b->name) &&
+	       trace_same_text(a->path, b->path) && trace_same_text(a->absolute_path, b->absolute_path);
 }
 
 bool trace_same_stack(const struct trace_thread *a, const struct trace_thread *b)
 {
 	if (a->verdict != b->verdict || a->reason != b->reason || a->nr_frames != b->nr_frames ||
-	    !same_text(a->window, b->window))
+	    !trace_same_text(a->window, b->window))
 		return false;
 	for (size_t i = 0; i < a->nr_frames; i++)
 		if (!same_frame(&a->frames[i], &b->frames[i]))

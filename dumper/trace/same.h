@@ -8,6 +8,9 @@
 
 #include "trace/trace.h"
 
+/* Whether both texts are the same, or both are NULL. */
+bool trace_same_text(const char *a, const char *b);
+
 /*
  * Whether both are the same thread, or the same suspended fiber, in two looks at one process: Ruby's struct is at the same
  * address, and the tids are the same, as far as both are known. If a thread ends, and another thread gets its memory and its

@@ -232,6 +232,26 @@ static void test_fold_of_merged(void **state)
 	merged_clear(&merged);
 }
 
+/* A thread that gets its name later has the name; the trace that has the name is kept. */
+static void test_name_that_comes_later(void **state)
+{
+	struct merged merged = {0};
+	struct trace *second;
+
+	(void)state;
+	ADD(&merged, {1, STATE_SLEEPING, "a"});
+	second = LOOK(merged.last, {1, STATE_SLEEPING, "a"});
+	second->threads[0].name = trace_string(second, "worker");
+	assert_true(merged_add(&merged, second));
+	second = LOOK(merged.last, {2, STATE_SLEEPING, "a"});
+	assert_true(merged_add(&merged, second));
+	assert_true(merged_finish(&merged));
+	assert_string_equal(merged.threads[0].as->name, "worker");
+	assert_int_equal(merged.threads[0].nr_looks, 2);
+	assert_true(merged.threads[0].ended);
+	merged_clear(&merged);
+}
+
 /* Fibers are behind their thread, wherever they were seen first. */
 static void test_fibers_of_merged(void **state)
 {
@@ -265,6 +285,7 @@ int main(void)
 	    cmocka_unit_test(test_common_frames),
 	    cmocka_unit_test(test_fold_of_merged),
 	    cmocka_unit_test(test_fibers_of_merged),
+	    cmocka_unit_test(test_name_that_comes_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
