@@ -42,6 +42,11 @@ complete -c rbdump -n "not __rbdump_verb record report experiment heap object la
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s c -l core -d "a core file" -r -F
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l children -d "also dump all descendants"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l json -d "print JSON instead of text"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l all -d "show each thread alone"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l color -d "whether to use colours" -x -a "auto\t always\t never\t"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l watch -d "dump the process every so many seconds" -x
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s n -l looks -d "dump the process so many times, and merge the results" -x
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s i -l interval -d "with --looks: the seconds between two looks" -x
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l no-stop -d "do not pause the process"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l offsets -d "use this layout" -r -F
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l nearest -d "if the release has no layout, use the nearest layout"

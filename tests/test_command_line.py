@@ -296,7 +296,7 @@ def test_options_of_completions(verb, name):
     assert {word for word in completed(name, "rbdump", verb, "-") if word[1] != "-"} == {f"-{letter}" for letter in letters}
 
 
-KNOWN = {"--format", "--mode", "--modes", "--by", "--state", "--threads", "--on-torn"}  # the options with known values
+KNOWN = {"--color", "--format", "--mode", "--modes", "--by", "--state", "--threads", "--on-torn"}  # the options with known values
 
 
 @pytest.mark.parametrize("name", SHELLS)

@@ -74,8 +74,8 @@ def test_frames_of_gcore(case, rbdump, tmp_path):
 @pytest.mark.target("waits.rb")
 def test_text_of_gcore(ruby, rbdump, tmp_path):
     with running(rbdump, ruby.path, "waits.rb") as target, gcore_of(target.pid, tmp_path) as core:
-        done = run(rbdump, "--core", core)
-        live = run(rbdump, "-p", target.pid)
+        done = run(rbdump, "--core", core, "--all")
+        live = run(rbdump, "-p", target.pid, "--all")
     assert (done.returncode, done.stderr) == (0, "")
     first, second, *rest = done.stdout.splitlines()
     assert re.fullmatch(rf"Core of process {target.pid} \(\S+\): ruby {re.escape(ruby.version)}p?.*", first)

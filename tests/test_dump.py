@@ -120,7 +120,7 @@ def test_frames_unpaused(target, case, rbdump):
 def test_text(target, rbdump):
     """`path:line:in 'label'`, the same frames as in the JSON, and nothing that a terminal would obey."""
     wait_until_it_reads(target.pid)
-    done = run(rbdump, "-p", target.pid)
+    done = run(rbdump, "-p", target.pid, "--all")
     assert (done.returncode, done.stderr) == (0, "")
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", done.stdout)
     shown = re.findall(r"^ {4}(.*):(-?\d+):in '(.*)'", done.stdout, re.M)

@@ -126,7 +126,7 @@ def test_text(ruby, start, rbdump):
     target = start(ruby, "fibers_suspended.rb")
     wait_until_it_reads(target.pid)
     answer = dump(rbdump, target.pid)
-    done = run(rbdump, "-p", target.pid)
+    done = run(rbdump, "-p", target.pid, "--all")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     nr_fibers = len(suspended(answer))
@@ -169,7 +169,7 @@ def test_scheduler(ruby, start, rbdump, tmp_path, mode):
         seen.add((labels[at], labels[at + 1]))
     assert {("kernel_sleep", "sleep"), ("block", "pop"), ("io_wait", "wait_readable")} <= seen
     if mode == "paused":
-        text = run(rbdump, "-p", target.pid).stdout
+        text = run(rbdump, "-p", target.pid, "--all").stdout
         assert len(re.findall(r"^Fiber 0x\w+ suspended, .*, waits in Scheduler#\w+ for \S+$", text, re.M)) == 100
 
 

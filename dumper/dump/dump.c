@@ -9,8 +9,8 @@
 #include "base/open_files.h"
 #include "base/signal_name.h"
 #include "base/text.h"
+#include "dump/dump_parts.h"
 #include "guard/stop_guard.h"
-#include "render/render.h"
 #include "session/open.h"
 #include "target/process_stat.h"
 
@@ -56,8 +56,7 @@ static void describe_core(const struct dump_options *options, const struct sessi
 	free(missing);
 }
 
-/* Whether a signal such as SIGSTOP has stopped the process. */
-static bool is_stopped(pid_t pid)
+bool dump_is_stopped(pid_t pid)
 {
 	struct process_stat stat;
 
@@ -74,10 +73,8 @@ static void describe_version(const struct session *session, struct trace *trace)
 		trace->versions_fit[trace->nr_versions_fit++] = keep(trace, session->fits[i]);
 }
 
-static struct error *print(const struct dump_options *options, const struct session *session, struct trace *trace)
+void dump_describe(const struct dump_options *options, const struct session *session, struct trace *trace)
 {
-	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"), written;
-
 	trace->pid = session->target->pid;
 	if (options->target.core)
 		describe_core(options, session, trace);
@@ -87,17 +84,48 @@ static struct error *print(const struct dump_options *options, const struct sess
 	trace->layout_releases = keep(trace, session_nearest(session));
 	trace->layout_file = keep(trace, session->layout.file);
 	trace->layout_build_id = keep(trace, session->module->build_id);
-	if (options->json)
-		written = render_json(trace, stdout);
-	else {
-		if (options->another)
-			putchar('\n');
-		render_text(trace, colour, stdout);
-		written = true;
-	}
+}
+
+bool dump_to_terminal(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0;
+}
+
+/* See https://no-color.org. */
+struct render_style dump_style(const struct dump_options *options)
+{
+	const char *no_colour = getenv("NO_COLOR");
+	const bool automatic = dump_to_terminal() && !(no_colour && no_colour[0]);
+
+	return (struct render_style){
+	    .colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && automatic),
+	    .all = options->all,
+	};
+}
+
+struct error *dump_flush(bool written)
+{
 	if (!written || fflush(stdout) != 0 || ferror(stdout))
 		return error_create(EXIT_FAILED, "the output cannot be written: %s", strerror(errno));
 	return NULL;
+}
+
+static struct error *print(const struct dump_options *options, const struct session *session, struct trace *trace)
+{
+	const struct render_style style = dump_style(options);
+	bool written = true;
+
+	dump_describe(options, session, trace);
+	if (options->json) {
+		written = render_json(trace, stdout);
+	} else {
+		if (options->another)
+			putchar('\n');
+		render_text(trace, &style, stdout);
+	}
+	return dump_flush(written);
 }
 
 struct error *dump_main(const struct dump_options *options, enum exit_status *status)
@@ -113,7 +141,7 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 	if (stops)
 		open_files_allow();
 	stopped = !options->target.core &&
-		  is_stopped(options->target.pid); /* later, rbdump itself may be what has stopped it */
+		  dump_is_stopped(options->target.pid); /* later, rbdump itself may be what has stopped it */
 	if (stops)
 		error = stop_guard_enter();
 	if (!error)

@@ -1,6 +1,7 @@
 #include <jansson.h>
 
 #include "base/text.h"
+#include "render/looks_json.h"
 #include "render/render.h"
 
 #define DEL 0x7f
@@ -139,11 +140,10 @@ bool render_json_write(const json_t *root, size_t flags, FILE *stream)
 	return root && json_dump_callback(root, write_part, stream, flags) == 0;
 }
 
-bool render_json(const struct trace *trace, FILE *stream)
+json_t *render_json_object(const struct trace *trace)
 {
 	json_t *threads = json_array();
 	json_t *root;
-	bool written;
 
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		json_array_append_new(threads, thread_object(&trace->threads[i]));
@@ -163,7 +163,15 @@ bool render_json(const struct trace *trace, FILE *stream)
 	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "thread_list",
 	    list_object(trace->threads_missing, 0), "fibers",
 	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "threads", threads);
-	written = render_json_write(root, JSON_COMPACT | JSON_REAL_PRECISION(7), stream) && fputc('\n', stream) != EOF;
+	return root && trace->look.number > 0 && !looks_json_add(root, trace) ? NULL : root;
+}
+
+bool render_json(const struct trace *trace, FILE *stream)
+{
+	json_t *root = render_json_object(trace);
+	bool written =
+	    render_json_write(root, JSON_COMPACT | JSON_REAL_PRECISION(7), stream) && fputc('\n', stream) != EOF;
+
 	json_decref(root);
 	return written;
 }

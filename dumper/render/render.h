@@ -7,22 +7,50 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "trace/merged.h"
 #include "trace/trace.h"
 
 struct json_t;
+
+/* How text is shown. */
+struct render_style {
+	bool colour; /* use ANSI colours */
+	bool all;    /* show each thread alone, in Ruby's order; otherwise as fold() says (fold.h) */
+	/* render_text() shows at most so many frames of each thread, the innermost, and says how many there are more; 0: all */
+	size_t frames;
+};
 
 /*
  * Writes text for people: a header line, then each thread with its frames, innermost first. A frame is shown as
  * `path:line:in 'label'`, which terminals and editors make clickable. Control characters in names are written as \xNN,
  * so that a name cannot control the terminal.
- *   colour  whether to use ANSI colours
  */
-void render_text(const struct trace *trace, bool colour, FILE *stream);
+void render_text(const struct trace *trace, const struct render_style *style, FILE *stream);
 
 /*
  * Writes JSON for programs: one object (schema 1), followed by a newline. Returns false if there is not enough memory.
  */
 bool render_json(const struct trace *trace, FILE *stream);
+
+/*
+ * Writes several looks, merged, as text for people: each thread with the stacks that it had, and in how many looks.
+ *   merged  merged_finish() was called, and there was at least one look
+ *   wanted  how many looks the user wanted
+ */
+void render_merged_text(const struct merged *merged, unsigned int wanted, const struct render_style *style,
+			FILE *stream);
+
+/*
+ * Writes several looks, merged, as JSON: the object of the last look, as render_json() writes it, with a member `looks`.
+ * Returns false if there is not enough memory.
+ *   interval_s  the time between two looks that the user wanted
+ */
+bool render_merged_json(const struct merged *merged, unsigned int wanted, double interval_s, FILE *stream);
+
+/*
+ * Returns the object that render_json() writes; NULL if there is not enough memory. The caller owns the object.
+ */
+struct json_t *render_json_object(const struct trace *trace);
 
 /*
  * Writes a JSON value (jansson's json_t). Escapes every control character in the strings of the value (see

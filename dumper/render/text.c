@@ -1,16 +1,38 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/releases.h"
 #include "base/text.h"
+#include "render/fold.h"
+#include "render/fold_text.h"
 #include "render/render.h"
+#include "render/text_parts.h"
 
-/* ANSI SGR codes; empty without colour. */
-struct palette {
-	const char *reset, *bold, *dim, *path, *label, *bad;
+static const struct palette plain = {.reset = "",
+				     .bold = "",
+				     .dim = "",
+				     .path = "",
+				     .label = "",
+				     .bad = "",
+				     .running = "",
+				     .waiting = "",
+				     .blocked = ""};
+static const struct palette coloured = {
+    .reset = "\x1b[0m",
+    .bold = "\x1b[1m",
+    .dim = "\x1b[2m",
+    .path = "\x1b[36m",
+    .label = "\x1b[33m",
+    .bad = "\x1b[31m",
+    .running = "\x1b[32m",
+    .waiting = "\x1b[35m",
+    .blocked = "\x1b[34m",
 };
 
-static const struct palette plain = {"", "", "", "", "", ""};
-static const struct palette coloured = {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[33m", "\x1b[31m"};
+const struct palette *text_palette(bool colour)
+{
+	return colour ? &coloured : &plain;
+}
 
 /* The part of a name that a label does not show: for "block in Shop#open" and "block in open" only "Shop#open". */
 static const char *qualification(const char *name, const char *label)
@@ -26,7 +48,7 @@ static const char *qualification(const char *name, const char *label)
 	return name + same;
 }
 
-static void put_frame(const struct trace_frame *frame, const struct palette *palette, FILE *stream)
+void text_put_frame(const struct trace_frame *frame, const struct palette *palette, FILE *stream)
 {
 	const char *qualified = NULL;
 
@@ -73,8 +95,35 @@ static const char *state_text(enum trace_state state)
 	return texts[state];
 }
 
+static const char *state_colour(enum trace_state state, const struct palette *palette)
+{
+	switch (state) {
+	case STATE_RUNNING:
+		return palette->running;
+	case STATE_WAITING_GVL:
+		return palette->waiting;
+	case STATE_BLOCKED:
+		return palette->blocked;
+	case STATE_SLEEPING:
+	case STATE_SLEEPING_FOREVER:
+	case STATE_SUSPENDED:
+		return palette->dim;
+	case STATE_UNKNOWN:
+	case STATE_DEAD:
+		break;
+	}
+	return "";
+}
+
+void text_put_state(enum trace_state state, const struct palette *palette, FILE *stream)
+{
+	const char *colour = state_colour(state, palette);
+
+	fprintf(stream, "%s%s%s", colour, state_text(state), colour[0] ? palette->reset : "");
+}
+
 /* The identity of a thread: its kernel thread, name and ractor. */
-static void put_identity(const struct trace_thread *thread, bool with_ractor, FILE *stream)
+void text_put_identity(const struct trace_thread *thread, bool with_ractor, FILE *stream)
 {
 	if (thread->tid != 0)
 		fprintf(stream, " %d", thread->tid);
@@ -89,16 +138,15 @@ static void put_identity(const struct trace_thread *thread, bool with_ractor, FI
 		fprintf(stream, " of ractor %llu", (unsigned long long)thread->ractor);
 }
 
-/* A fiber that does not run, the thread that it belongs to, and what it waits for. */
-static void put_fiber(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
+void text_put_fiber_of(const struct trace_thread *thread, bool with_ractor, FILE *stream)
 {
-	fprintf(stream, "\n%sFiber 0x%llx%s %s, of ", palette->bold, (unsigned long long)thread->fiber, palette->reset,
-		thread->fiber_state ? thread->fiber_state : state_text(thread->state));
+	fputs(thread->fiber_state ? thread->fiber_state : state_text(thread->state), stream);
+	fputs(", of ", stream);
 	if (thread->ended) {
 		fputs("a thread that has ended", stream);
 	} else {
 		fputs("thread", stream);
-		put_identity(thread, with_ractor, stream);
+		text_put_identity(thread, with_ractor, stream);
 	}
 	if (thread->waits_in) {
 		fputs(", waits in ", stream);
@@ -110,28 +158,58 @@ static void put_fiber(const struct trace_thread *thread, bool with_ractor, const
 	}
 }
 
-static void put_thread(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
+void text_put_verdict(const struct trace_thread *thread, const struct palette *palette, FILE *stream)
+{
+	if (thread->verdict != VERDICT_COMPLETE)
+		fprintf(stream, " %s[%s: %s%s%s%s]%s", palette->bad, validate_verdict_name(thread->verdict),
+			validate_reason_text(thread->reason), thread->window ? " (" : "",
+			thread->window ? thread->window : "", thread->window ? ")" : "", palette->reset);
+}
+
+void text_put_frames(const struct trace_frame *frames, size_t count, size_t most, const struct palette *palette,
+		     FILE *stream)
+{
+	const size_t shown = most > 0 && count > most ? most : count;
+
+	if (count == 0)
+		fprintf(stream, "    %s(no frames)%s\n", palette->dim, palette->reset);
+	for (size_t i = 0; i < shown; i++)
+		text_put_frame(&frames[i], palette, stream);
+	if (shown < count)
+		fprintf(stream, "    %s(%zu more frame%s)%s\n", palette->dim, count - shown,
+			count - shown == 1 ? "" : "s", palette->reset);
+}
+
+void text_put_subject(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
 {
 	if (thread->suspended) {
-		put_fiber(thread, with_ractor, palette, stream);
+		fprintf(stream, "%sFiber 0x%llx%s ", palette->bold, (unsigned long long)thread->fiber, palette->reset);
+		text_put_fiber_of(thread, with_ractor, stream);
 	} else {
-		fprintf(stream, "\n%sThread", palette->bold);
-		put_identity(thread, with_ractor, stream);
-		fprintf(stream, "%s %s", palette->reset, state_text(thread->state));
+		fprintf(stream, "%sThread", palette->bold);
+		text_put_identity(thread, with_ractor, stream);
+		fprintf(stream, "%s ", palette->reset);
+	}
+}
+
+static void put_thread(const struct trace_thread *thread, const struct render_style *style, bool with_ractor,
+		       FILE *stream)
+{
+	const struct palette *palette = text_palette(style->colour);
+
+	fputc('\n', stream);
+	text_put_subject(thread, with_ractor, palette, stream);
+	if (!thread->suspended) {
+		text_put_state(thread->state, palette, stream);
 		if (thread->resumed_by != 0)
 			fprintf(stream, ", in fiber 0x%llx", (unsigned long long)thread->fiber);
 	}
 	if (thread->resumed_by != 0)
 		fprintf(stream, ", resumed by 0x%llx", (unsigned long long)thread->resumed_by);
-	if (thread->verdict != VERDICT_COMPLETE)
-		fprintf(stream, " %s[%s: %s%s%s%s]%s", palette->bad, validate_verdict_name(thread->verdict),
-			validate_reason_text(thread->reason), thread->window ? " (" : "",
-			thread->window ? thread->window : "", thread->window ? ")" : "", palette->reset);
+	text_put_progress(&thread->progress, 1, palette, stream);
+	text_put_verdict(thread, palette, stream);
 	fputc('\n', stream);
-	if (thread->nr_frames == 0)
-		fprintf(stream, "    %s(no frames)%s\n", palette->dim, palette->reset);
-	for (size_t i = 0; i < thread->nr_frames; i++)
-		put_frame(&thread->frames[i], palette, stream);
+	text_put_frames(thread->frames, thread->nr_frames, style->frames, palette, stream);
 }
 
 /* What ended the process, and what its core lacks. */
@@ -223,17 +301,8 @@ static void put_pause(const struct trace *trace, FILE *stream)
 		fputs(", stopped by a signal", stream);
 }
 
-void render_text(const struct trace *trace, bool colour, FILE *stream)
+void text_put_title(const struct trace *trace, const struct palette *palette, FILE *stream)
 {
-	const struct palette *palette = colour ? &coloured : &plain;
-	bool with_ractor = false;
-	size_t nr_fibers = 0, nr_threads;
-
-	for (size_t i = 0; i < trace->nr_threads; i++) {
-		with_ractor |= trace->threads[i].ractor > 1;
-		nr_fibers += trace->threads[i].suspended;
-	}
-	nr_threads = trace->nr_threads - nr_fibers;
 	fprintf(stream, "%s%s %d", palette->bold, trace->of_core ? "Core of process" : "Process", trace->pid);
 	if (trace->of_core && trace->core.program) {
 		fputs(" (", stream);
@@ -242,7 +311,25 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 	}
 	fprintf(stream, "%s: ", palette->reset);
 	put_version(trace, stream);
-	fprintf(stream, "\n%zu thread%s", nr_threads, nr_threads == 1 ? "" : "s");
+	fputc('\n', stream);
+}
+
+void text_put_doubts(const struct trace *trace, const struct palette *palette, FILE *stream)
+{
+	if (trace->layout_releases)
+		put_nearest(trace, palette, stream);
+	put_missing("Threads", trace->threads_missing, 0, palette, stream);
+	put_missing("Fibers", trace->fibers_missing, trace->nr_fibers_missing, palette, stream);
+	fputc('\n', stream);
+}
+
+static void put_header(const struct trace *trace, size_t nr_fibers, const struct palette *palette, FILE *stream)
+{
+	const size_t nr_threads = trace->nr_threads - nr_fibers;
+
+	text_put_look(&trace->look, palette, stream);
+	text_put_title(trace, palette, stream);
+	fprintf(stream, "%zu thread%s", nr_threads, nr_threads == 1 ? "" : "s");
 	if (nr_fibers > 0)
 		fprintf(stream, ", %zu suspended fiber%s", nr_fibers, nr_fibers == 1 ? "" : "s");
 	if (trace->of_core)
@@ -251,11 +338,64 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 		put_pause(trace, stream);
 	if (trace->gc_known && trace->gc_running)
 		fprintf(stream, ", %sGC is running%s", palette->bold, palette->reset);
-	if (trace->layout_releases)
-		put_nearest(trace, palette, stream);
-	put_missing("Threads", trace->threads_missing, 0, palette, stream);
-	put_missing("Fibers", trace->fibers_missing, trace->nr_fibers_missing, palette, stream);
+	text_put_doubts(trace, palette, stream);
+	text_put_gone(&trace->look, palette, stream);
+}
+
+/* Threads that are shown as one: `threads` are all those of the trace. */
+static void put_fold(const struct trace_thread *threads, const struct fold *of, const struct render_style *style,
+		     bool with_ractor, FILE *stream)
+{
+	const struct palette *palette = text_palette(style->colour);
+	const struct trace_thread *first = &threads[of->members[0]];
+	struct trace_progress progress = first->progress;
+
+	for (size_t i = 1; i < of->count; i++) {
+		progress.has_cpu &= threads[of->members[i]].progress.has_cpu;
+		progress.cpu_ns += threads[of->members[i]].progress.cpu_ns;
+	}
 	fputc('\n', stream);
-	for (size_t i = 0; i < trace->nr_threads; i++)
-		put_thread(&trace->threads[i], with_ractor, palette, stream);
+	text_put_folded(threads, of, with_ractor, palette, stream);
+	text_put_progress(&progress, of->count, palette, stream);
+	fputc('\n', stream);
+	text_put_frames(first->frames, first->nr_frames, style->frames, palette, stream);
+}
+
+/* If there is not enough memory to fold threads, each is shown in its place. */
+static void put_threads(const struct trace *trace, const struct render_style *style, bool with_ractor, FILE *stream)
+{
+	struct fold_entry *entries = calloc(trace->nr_threads + 1, sizeof(*entries));
+	struct folding folding = {0};
+	bool folded;
+
+	for (size_t i = 0; entries && i < trace->nr_threads; i++)
+		entries[i] =
+		    fold_entry_of(trace, &trace->threads[i], i + 1 < trace->nr_threads ? &trace->threads[i + 1] : NULL);
+	folded = entries && fold(entries, trace->nr_threads, style->all, &folding);
+	for (size_t i = 0; folded && i < folding.nr_folds; i++) {
+		const struct fold *of = &folding.folds[i];
+
+		if (of->count == 1)
+			put_thread(&trace->threads[of->members[0]], style, with_ractor, stream);
+		else
+			put_fold(trace->threads, of, style, with_ractor, stream);
+	}
+	for (size_t i = 0; !folded && i < trace->nr_threads; i++)
+		put_thread(&trace->threads[i], style, with_ractor, stream);
+	folding_clear(&folding);
+	free(entries);
+}
+
+void render_text(const struct trace *trace, const struct render_style *style, FILE *stream)
+{
+	const struct palette *palette = text_palette(style->colour);
+	bool with_ractor = false;
+	size_t nr_fibers = 0;
+
+	for (size_t i = 0; i < trace->nr_threads; i++) {
+		with_ractor |= trace->threads[i].ractor > 1;
+		nr_fibers += trace->threads[i].suspended;
+	}
+	put_header(trace, nr_fibers, palette, stream);
+	put_threads(trace, style, with_ractor, stream);
 }

@@ -101,6 +101,17 @@ uint64_t task_switches(const struct task *task)
 	return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
+bool task_cpu_ns(const struct task *task, uint64_t *ret)
+{
+	char text[128];
+
+	*ret = 0;
+	if (!read_text(task->schedstat_fd, text, sizeof(text)))
+		return false;
+	*ret = strtoull(text, NULL, 10);
+	return true;
+}
+
 bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp)
 {
 	unsigned long long stack, instruction;

@@ -48,6 +48,12 @@ int task_follow(const struct task *task, const cpu_set_t *cpus, int bound);
 uint64_t task_switches(const struct task *task);
 
 /*
+ * How much CPU time the thread has used since its start, in nanoseconds. While the thread runs, the kernel updates the time
+ * at its clock ticks, at the latest. Returns false if the time is not known.
+ */
+bool task_cpu_ns(const struct task *task, uint64_t *ret);
+
+/*
  * Reads the instruction pointer and the stack pointer that a sleeping thread had when it entered the kernel. Returns
  * false if the thread runs, or if the kernel does not tell these values.
  */

@@ -25,6 +25,7 @@ void trace_destroy(struct trace *trace)
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		free(trace->threads[i].frames);
 	free(trace->threads);
+	free(trace->look.gone);
 	while (trace->pool) {
 		struct trace_pool *pool = trace->pool;
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "check/validate.h"
 #include "layout/layout.h"
@@ -54,6 +55,24 @@ enum trace_state {
 	STATE_SUSPENDED, /* a suspended fiber; the fiber's thread can be in any state */
 };
 
+/* What a thread or fiber has done since the look before, if the target is looked at several times. */
+enum trace_moved {
+	MOVED_NOT_ASKED, /* there was no look before */
+	MOVED_NEW,	 /* the thread was not there in the look before */
+	MOVED_NOT, /* the stack is the same, and the native thread has slept all the time: it has not run at all */
+	MOVED_SAME_STACK, /* the stack is the same, but the thread may have run: it can have moved and come back */
+	MOVED_YES,	  /* the stack is another one */
+	MOVED_NOT_KNOWN,  /* one of both stacks is not complete */
+};
+
+struct trace_progress {
+	enum trace_moved moved;
+	bool has_cpu; /* `cpu_ns` is known; false for a suspended fiber */
+	uint64_t
+	    cpu_ns; /* the CPU time of the native thread since the look before; for a new thread, since its start */
+	bool slept; /* the kernel says that the native thread has not run since the look before */
+};
+
 /* The current stack of a thread, or the stack of a suspended fiber. */
 struct trace_thread {
 	uint64_t id;	  /* address of the rb_thread_t; a fiber has the id of its thread */
@@ -81,6 +100,7 @@ struct trace_thread {
 	const char *waits_for;	    /* the method that called the scheduler hook ("IO#read"); NULL if not known */
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
+	struct trace_progress progress; /* all zero if the target is looked at only once */
 };
 
 /*
@@ -114,6 +134,24 @@ struct trace_core {
 	size_t nr_lacks;
 };
 
+/* A thread that was there in the look before, and is not there any more. */
+struct trace_gone {
+	uint64_t id; /* these three as in struct trace_thread */
+	pid_t tid;
+	const char *name;
+};
+
+/* Which of several looks a trace is of. */
+struct trace_look {
+	unsigned int number;  /* 1 for the first look; 0 if the target is looked at only once */
+	struct timespec time; /* when the look began (CLOCK_REALTIME) */
+	/* How long after the beginning of the look before this look began, in nanoseconds; 0 for the first look. */
+	uint64_t since_ns;
+	unsigned int before;	 /* the number of the look before that had a result; 0 for the first look */
+	struct trace_gone *gone; /* malloc'ed; not filled in if the list of threads is incomplete */
+	size_t nr_gone;
+};
+
 struct trace {
 	pid_t pid;
 	enum version_source version_source;
@@ -145,6 +183,7 @@ struct trace {
 	size_t nr_threads;
 	enum list_missing threads_missing, fibers_missing;
 	uint64_t nr_fibers_missing; /* for LIST_MISSED: how many fibers were not found */
+	struct trace_look look;
 
 	struct trace_pool *pool; /* owns the strings */
 	size_t pool_size;	 /* total size of the pool, in bytes */

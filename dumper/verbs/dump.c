@@ -1,18 +1,39 @@
-#include "dump/dump.h"
+#include <string.h>
+
 #include "base/tell.h"
 #include "dump/children.h"
+#include "dump/dump.h"
 #include "store/make_file.h"
 #include "verbs/help.h"
 #include "verbs/target_arguments.h"
 #include "verbs/verbs.h"
 
-enum { OPTION_JSON = OPTION_OWN, OPTION_NO_STOP, OPTION_ANY_BUILD, OPTION_CHILDREN };
+enum {
+	OPTION_JSON = OPTION_OWN,
+	OPTION_NO_STOP,
+	OPTION_ANY_BUILD,
+	OPTION_CHILDREN,
+	OPTION_ALL,
+	OPTION_COLOUR,
+	OPTION_WATCH,
+};
+
+/* The shortest and the longest time between two looks, in seconds, and the most looks that are merged. */
+#define INTERVAL_MIN 0.1
+#define INTERVAL_MAX 86400.0
+#define LOOKS_MAX    1000000.0
+#define MERGED_MAX   1000u
 
 static const struct option long_options[] = {
     TARGET_ARGUMENTS,
     {"children", no_argument, NULL, OPTION_CHILDREN},
     {"json", no_argument, NULL, OPTION_JSON},
     {"no-stop", no_argument, NULL, OPTION_NO_STOP},
+    {"all", no_argument, NULL, OPTION_ALL},
+    {"color", required_argument, NULL, OPTION_COLOUR},
+    {"watch", required_argument, NULL, OPTION_WATCH},
+    {"looks", required_argument, NULL, 'n'},
+    {"interval", required_argument, NULL, 'i'},
     {"gen-offsets", required_argument, NULL, 'g'},
     {"output", required_argument, NULL, 'o'},
     {"any-build", no_argument, NULL, OPTION_ANY_BUILD},
@@ -25,6 +46,7 @@ static const struct option long_options[] = {
 struct given {
 	struct dump_options options;
 	bool children;
+	bool watch, interval;	  /* --watch, -i */
 	const char *elf, *output; /* --gen-offsets and -o */
 	bool any_build;
 };
@@ -51,6 +73,50 @@ static bool take(int option, struct given *ret)
 	case OPTION_ANY_BUILD:
 		ret->any_build = true;
 		return true;
+	case OPTION_ALL:
+		ret->options.all = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool parse_colour(const char *text, enum colour_when *ret)
+{
+	static const char *const names[] = {
+	    [COLOUR_AUTO] = "auto", [COLOUR_ALWAYS] = "always", [COLOUR_NEVER] = "never"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(text, names[i]) == 0) {
+			*ret = (enum colour_when)i;
+			return true;
+		}
+	return false;
+}
+
+/* Handles an option that has a value of its own. Returns false if there is no such option; *wrong as for the target's. */
+static bool take_value(const struct command_line *line, int option, struct given *ret, int *wrong)
+{
+	double number;
+
+	switch (option) {
+	case OPTION_COLOUR:
+		if (!parse_colour(optarg, &ret->options.colour))
+			*wrong = command_line_wrong(line, optarg, ": --color takes auto, always or never");
+		return true;
+	case 'n':
+		if (command_line_whole(optarg, LOOKS_MAX, &number))
+			ret->options.looks = (unsigned int)number;
+		else
+			*wrong = command_line_wrong(line, optarg, " is not a number of looks");
+		return true;
+	case OPTION_WATCH:
+	case 'i':
+		if (!command_line_number(optarg, INTERVAL_MIN, INTERVAL_MAX, &ret->options.interval_s))
+			*wrong = command_line_wrong(line, optarg, " is not a number of seconds from 0.1 to 86400");
+		ret->watch |= option == OPTION_WATCH;
+		ret->interval |= option == 'i';
+		return true;
 	default:
 		return false;
 	}
@@ -70,11 +136,32 @@ static int make_layout(const struct command_line *line, int argc, char **argv, c
 		return command_line_wrong(
 		    line, "",
 		    "--json, --offsets, --nearest, --time-limit and --no-stop cannot be used with --gen-offsets");
-	if (given->children)
-		return command_line_wrong(line, "", "--children can be used only with PID");
+	if (given->children || given->watch || given->interval || given->options.looks > 0)
+		return command_line_wrong(line, "", "--children, --watch, -n and -i can be used only with PID");
 	if (target->ruby_version || target->force)
 		return command_line_wrong(line, "", "--ruby-version and --force can be used only with --core");
 	return layout_make_file(given->elf, given->output, given->any_build);
+}
+
+/* Checks the options about several looks. Returns 0, or the exit status if they do not fit. */
+static int check_looks(const struct command_line *line, const struct given *given)
+{
+	const struct dump_options *options = &given->options;
+
+	if (!given->watch && options->looks == 0 && !given->interval)
+		return 0;
+	if (options->target.core)
+		return command_line_wrong(line, "",
+					  "--watch, -n and -i can be used only with PID: a core does not change");
+	if (given->children)
+		return command_line_wrong(line, "", "--watch, -n and -i cannot be used with --children");
+	if (given->watch && given->interval)
+		return command_line_wrong(line, "", "give only one of --watch and -i");
+	if (given->interval && options->looks == 0)
+		return command_line_wrong(line, "", "-i can be used only with -n");
+	if (!given->watch && options->looks > MERGED_MAX)
+		return command_line_wrong(line, "", "without --watch, -n takes at most 1000 looks");
+	return 0;
 }
 
 /* Checks that the options fit together. Returns 0, or the exit status if they do not. */
@@ -86,7 +173,22 @@ static int check(const struct command_line *line, const struct given *given)
 		return command_line_wrong(line, "", "--no-stop can be used only with PID: a core is never stopped");
 	if (given->output || given->any_build)
 		return command_line_wrong(line, "", "-o and --any-build can be used only with --gen-offsets");
-	return 0;
+	return check_looks(line, given);
+}
+
+static struct error *dump(struct given *given, enum exit_status *status)
+{
+	struct dump_options *options = &given->options;
+
+	if (given->children)
+		return children_main(options, status);
+	if (given->watch)
+		return dump_watch(options, status);
+	if (options->looks == 0)
+		return dump_main(options, status);
+	if (!given->interval)
+		options->interval_s = 1;
+	return dump_merged(options, status);
 }
 
 int dump_command(int argc, char **argv)
@@ -99,11 +201,12 @@ int dump_command(int argc, char **argv)
 
 	optind = 1;
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":p:c:g:o:hV", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":p:c:g:o:n:i:hV", long_options, NULL)) != -1) {
 		wrong = 0;
 		if (option == 'V')
 			return version_command(1, argv);
-		if (!target_arguments_take(&line, option, &given.options.target, &wrong) && !take(option, &given))
+		if (!target_arguments_take(&line, option, &given.options.target, &wrong) && !take(option, &given) &&
+		    !take_value(&line, option, &given, &wrong))
 			return command_line_other(&line, option, argv);
 		if (wrong)
 			return wrong;
@@ -118,6 +221,6 @@ int dump_command(int argc, char **argv)
 	wrong = check(&line, &given);
 	if (wrong)
 		return wrong;
-	error = given.children ? children_main(&given.options, &status) : dump_main(&given.options, &status);
+	error = dump(&given, &status);
 	return error ? tell_error(error) : (int)status;
 }

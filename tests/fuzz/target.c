@@ -218,7 +218,7 @@ static void take_pass(const struct ruby *ruby, struct pass *ret)
 	fclose(stream);
 	stream = open_memstream(&ret->text, &ret->text_length);
 	REQUIRE(stream);
-	render_text(ret->trace, false, stream);
+	render_text(ret->trace, &(struct render_style){0}, stream);
 	fclose(stream);
 }
 

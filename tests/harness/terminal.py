@@ -30,7 +30,7 @@ def shown_on_terminal(command, **environment):
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,
-        env=dict(os.environ, TERM="xterm", **environment),
+        env={**os.environ, "TERM": "xterm", **environment},
     ) as process:
         os.close(theirs)
         shown = b""

@@ -13,7 +13,7 @@
 #include "render/render.h"
 
 struct trace_frame frames[8];
-struct trace_thread threads[3];
+struct trace_thread threads[16];
 struct trace trace;
 
 int set_up_trace(void **state)
@@ -48,16 +48,26 @@ int set_up_trace(void **state)
 	return 0;
 }
 
-char *text_of(bool colour)
+static char *text_in(struct render_style style)
 {
 	char *text = NULL;
 	size_t length;
 	FILE *stream = open_memstream(&text, &length);
 
 	assert_non_null(stream);
-	render_text(&trace, colour, stream);
+	render_text(&trace, &style, stream);
 	fclose(stream);
 	return text;
+}
+
+char *text_of(bool colour)
+{
+	return text_in((struct render_style){.colour = colour});
+}
+
+char *text_of_all(void)
+{
+	return text_in((struct render_style){.all = true});
 }
 
 void assert_text(const char *expected)

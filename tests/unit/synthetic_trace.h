@@ -14,7 +14,7 @@
 
 /* The trace that is printed; its threads are the first ones of `threads`, and their frames are in `frames`. */
 extern struct trace trace;
-extern struct trace_thread threads[3];
+extern struct trace_thread threads[16];
 extern struct trace_frame frames[8];
 
 /* For cmocka: makes the trace of a main thread that runs Shop#open, in a process that was paused once. */
@@ -22,6 +22,8 @@ int set_up_trace(void **state);
 
 /* The text of the trace, malloc'ed. */
 char *text_of(bool colour);
+/* The text as `rbdump --all` shows it, malloc'ed. */
+char *text_of_all(void);
 /* The text without colours is this. */
 void assert_text(const char *expected);
 /* The text has this line. */

@@ -1,0 +1,33 @@
+/*
+ * Declares the functions that the .c files of dump/ share. Only these .c files include this header.
+ */
+#ifndef RBDUMP_DUMP_PARTS_H
+#define RBDUMP_DUMP_PARTS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "render/render.h"
+#include "session/session.h"
+
+struct dump_options;
+
+/* Whether a signal such as SIGSTOP has stopped the process. */
+bool dump_is_stopped(pid_t pid);
+
+/* Fills in what a trace of the session's target lacks: the pid, the version, the layout, and what is known of a core. */
+void dump_describe(const struct dump_options *options, const struct session *session, struct trace *trace);
+
+/* How text is to be shown on standard output. */
+struct render_style dump_style(const struct dump_options *options);
+
+/*
+ * Whether standard output is a terminal that obeys control sequences. The environment variable TERM says so.
+ */
+bool dump_to_terminal(void);
+
+/* Flushes standard output. Fails if `written` is false, or if any of the output could not be written. */
+struct error *dump_flush(bool written);
+
+#endif

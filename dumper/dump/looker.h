@@ -1,0 +1,57 @@
+/*
+ * Looks at a live process several times. The session stays open, so only the first look searches for the layout. Used by
+ * dump_watch() and dump_merged().
+ */
+#ifndef RBDUMP_LOOKER_H
+#define RBDUMP_LOOKER_H
+
+#include <stdint.h>
+
+#include "dump/dump.h"
+#include "session/session.h"
+#include "target/task_set.h"
+
+/* Why there is no further look. */
+enum looks_end {
+	LOOKS_GO_ON,
+	LOOKS_ENOUGH,	   /* there were as many looks as wanted */
+	LOOKS_INTERRUPTED, /* ^C or SIGTERM */
+	LOOKS_PROCESS_ENDED,
+	LOOKS_PROCESS_EXEC, /* the process has called exec, and thus runs another program */
+};
+
+struct looker {
+	const struct dump_options *options;
+	struct session *session; /* NULL until a look has succeeded */
+	struct task_set tasks;
+	uint64_t started;     /* the start time of the process, which identifies it together with its pid */
+	uint64_t begun_ns;    /* when the last look began (CLOCK_MONOTONIC) */
+	uint64_t compared_ns; /* when the last look that had a result began; 0 if there was none */
+	unsigned int number;  /* the number of the last look; 0 if there was none */
+	bool failed;	      /* a look has failed */
+	enum looks_end end;
+};
+
+/* Prepares the looks. Fails if there is no such process, or as stop_guard_begin(). The caller calls looker_end(). */
+struct error *looker_begin(struct looker *looker, const struct dump_options *options);
+
+/*
+ * Waits until the next look is due, and looks. After the first look, SIGINT and SIGTERM do not end rbdump: they end the looks.
+ *   before  the trace of the last look that had a result; NULL if there was none. The new trace is compared with it
+ *   ret     receives the trace, which the caller destroys; NULL if the look has failed, with a message on standard error, or if
+ *           there is no further look: `looker->end` says why
+ *
+ * Fails if the first look fails, or if there is not enough memory.
+ */
+struct error *looker_look(struct looker *looker, const struct trace *before, struct trace **ret);
+
+/* Ends the looks, and says on standard error if the process has ended, or has called exec. */
+void looker_end(struct looker *looker);
+
+/*
+ * The exit status if each look had the status `status`: EXIT_PARTIAL if a look has failed, or if there were fewer looks than
+ * wanted.
+ */
+enum exit_status looker_status(const struct looker *looker, enum exit_status status);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * Decides how threads are shown to people: in which order, and which are shown as one, because they are idle and have the
+ * same stack. The text of a dump of many threads then fits the eye.
+ */
+#ifndef RBDUMP_FOLD_H
+#define RBDUMP_FOLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "trace/trace.h"
+
+/* So many threads at least are shown as one. */
+#define FOLD_LEAST 3
+
+/* A thread or suspended fiber that is to be shown. */
+struct fold_entry {
+	const struct trace_thread *thread;
+	bool active;	   /* shown above threads that are not: it runs, or waits for the GVL */
+	bool alone;	   /* never shown together with others */
+	unsigned int kind; /* only entries of the same kind are shown as one */
+};
+
+/* Entries that are shown together: one, or at least FOLD_LEAST. */
+struct fold {
+	const size_t *members; /* indexes of the entries, in their order */
+	size_t count;
+};
+
+struct folding {
+	struct fold *folds; /* in the order in which they are shown */
+	size_t nr_folds;
+	size_t *members; /* what the members of `folds` are in */
+};
+
+/*
+ * Fills in the entry of a thread, as it is shown in a trace.
+ *   next  the thread that follows it in the trace; NULL if there is none
+ */
+struct fold_entry fold_entry_of(const struct trace *trace, const struct trace_thread *thread,
+				const struct trace_thread *next);
+
+/*
+ * Makes the folding. Threads that are active come first, then other threads, then those that are shown as one; otherwise, the
+ * order of the entries stays. Suspended fibers stay behind their thread. Those of one thread that have the same stack, and
+ * wait for the same, are shown as one, too.
+ *
+ * Threads are shown as one only if they sleep or are blocked, if their stacks are complete and the same (trace/same.h), and
+ * if they have the same state, ractor and kind. The main thread, a thread with suspended fibers, and the thread that has
+ * received the signal that ended the process are always shown alone.
+ *   all  keeps the order of the entries, and shows each alone
+ * Returns false if there is not enough memory. The caller calls folding_clear().
+ */
+bool fold(const struct fold_entry *entries, size_t count, bool all, struct folding *ret);
+
+void folding_clear(struct folding *folding);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * What the JSON of a dump has in addition if the process is looked at several times. Only the .c files of render.h include
+ * this header.
+ */
+#ifndef RBDUMP_LOOKS_JSON_H
+#define RBDUMP_LOOKS_JSON_H
+
+#include <jansson.h>
+
+#include "trace/trace.h"
+
+/*
+ * Adds which look it is, and what each thread has done since the look before. If there is not enough memory, returns false, and
+ * gives up the object.
+ *   root  the object of the trace; its array `threads` is in the order of the trace
+ */
+bool looks_json_add(json_t *root, const struct trace *trace);
+
+#endif

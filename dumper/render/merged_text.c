@@ -1,0 +1,285 @@
+#include <stdlib.h>
+
+#include "render/fold.h"
+#include "render/fold_text.h"
+#include "render/render.h"
+#include "render/text_parts.h"
+#include "trace/same.h"
+
+struct shown {
+	const struct merged *merged;
+	const struct palette *palette;
+	bool with_ractor;
+	FILE *stream;
+};
+
+static const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void put_pause(const struct merged *merged, FILE *stream)
+{
+	double longest = 0;
+	bool paused = false;
+
+	for (size_t i = 0; i < merged->nr_looks; i++) {
+		paused |= merged->looks[i].pauses > 0;
+		if (merged->looks[i].pause_us > longest)
+			longest = merged->looks[i].pause_us;
+	}
+	if (!paused)
+		fputs(", not paused", stream);
+	else if (longest >= 10000)
+		fprintf(stream, ", each look paused the process for at most %.0f ms", longest / 1000);
+	else
+		fprintf(stream, ", each look paused the process for at most %.0f us", longest);
+}
+
+/* In how many looks before the last threads or fibers may be missing. Of the last look, text_put_doubts() says it. */
+static void put_missing(const struct merged *merged, FILE *stream)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i + 1 < merged->nr_looks; i++)
+		count += !merged->looks[i].all_threads || !merged->looks[i].all_fibers;
+	if (count > 0)
+		fprintf(stream, ", threads or fibers may be missing in %zu earlier look%s", count, plural(count));
+}
+
+/* How long the looks took, and what they cost the process. */
+static void put_header(const struct shown *shown, unsigned int wanted)
+{
+	const struct merged *merged = shown->merged;
+	const size_t nr_threads = merged->looks[merged->nr_looks - 1].nr_threads;
+
+	text_put_title(merged->last, shown->palette, shown->stream);
+	fprintf(shown->stream, "%s%zu", shown->palette->bold, merged->nr_looks);
+	if (merged->nr_looks < wanted)
+		fprintf(shown->stream, " of %u", wanted);
+	fprintf(shown->stream, " look%s%s in %.2f s, %zu thread%s in the last", plural(wanted), shown->palette->reset,
+		(double)merged->ns / 1e9, nr_threads, plural(nr_threads));
+	put_pause(merged, shown->stream);
+	put_missing(merged, shown->stream);
+	text_put_doubts(merged->last, shown->palette, shown->stream);
+}
+
+/* The states that a thread was in: if there were several, with the number of looks of each. */
+static void put_states(const struct shown *shown, const struct merged_thread *thread)
+{
+	size_t listed = 0;
+
+	for (size_t i = 0; i < MERGED_STATES; i++) {
+		if (thread->states[i] == 0)
+			continue;
+		if (listed++ > 0)
+			fputs(", ", shown->stream);
+		text_put_state((enum trace_state)i, shown->palette, shown->stream);
+		if (thread->states[i] < thread->nr_looks)
+			fprintf(shown->stream, " in %u", thread->states[i]);
+	}
+}
+
+/* In which looks a thread was there, unless it was there in all. */
+static void put_presence(const struct shown *shown, const struct merged_thread *thread)
+{
+	const struct merged *merged = shown->merged;
+	FILE *stream = shown->stream;
+
+	if (thread->nr_looks == merged->nr_looks)
+		return;
+	fprintf(stream, "; there in %u of %zu looks", thread->nr_looks, merged->nr_looks);
+	if (thread->began)
+		fprintf(stream, ", began before look %u", thread->first_look);
+	if (thread->ended)
+		fprintf(stream, ", ended after look %u", thread->last_look);
+}
+
+static void put_moved(const struct shown *shown, const struct merged_thread *thread)
+{
+	const struct palette *palette = shown->palette;
+
+	switch (merged_moved(thread)) {
+	case MOVED_NOT:
+		fprintf(shown->stream, "; %shas not moved%s", palette->bold, palette->reset);
+		break;
+	case MOVED_SAME_STACK:
+		fprintf(shown->stream, "; same stack in %s %u looks",
+			thread->nr_looks < shown->merged->nr_looks ? "these" : "all", thread->nr_looks);
+		break;
+	case MOVED_NOT_ASKED:
+	case MOVED_NEW:
+	case MOVED_YES:
+	case MOVED_NOT_KNOWN:
+		break;
+	}
+}
+
+/*
+ * How many of the outermost frames are the same in all complete stacks. At least one frame of each stack is not counted. 0 if
+ * there are fewer than two complete stacks.
+ */
+static size_t common_frames(const struct merged_thread *thread)
+{
+	const struct trace_thread *first = NULL;
+	size_t common = 0, complete = 0;
+
+	for (size_t i = 0; i < thread->nr_stacks; i++) {
+		const struct trace_thread *stack = thread->stacks[i].as;
+		size_t same;
+
+		if (stack->verdict != VERDICT_COMPLETE)
+			continue;
+		complete++;
+		if (!first) {
+			first = stack;
+			common = stack->nr_frames > 0 ? stack->nr_frames - 1 : 0;
+			continue;
+		}
+		same = trace_same_outer_frames(first, stack);
+		if (same == stack->nr_frames && same > 0)
+			same--;
+		if (same < common)
+			common = same;
+	}
+	return complete > 1 ? common : 0;
+}
+
+static void put_looks(const struct shown *shown, const struct merged_thread *thread, const struct merged_stack *stack)
+{
+	fprintf(shown->stream, "  %s%zu of %u looks%s", shown->palette->bold, stack->nr_looks, thread->nr_looks,
+		shown->palette->reset);
+	text_put_verdict(stack->as, shown->palette, shown->stream);
+	fputs(":\n", shown->stream);
+}
+
+/* The stacks of a thread that had several: first what differs, then the frames that called it. */
+static void put_stacks(const struct shown *shown, const struct merged_thread *thread)
+{
+	const size_t common = common_frames(thread);
+	const struct trace_thread *first = NULL;
+
+	for (size_t i = 0; i < thread->nr_stacks; i++) {
+		const struct trace_thread *stack = thread->stacks[i].as;
+
+		if (stack->verdict != VERDICT_COMPLETE)
+			continue;
+		first = first ? first : stack;
+		put_looks(shown, thread, &thread->stacks[i]);
+		text_put_frames(stack->frames, stack->nr_frames - common, 0, shown->palette, shown->stream);
+	}
+	if (first && common > 0) {
+		fputs("  all of them called by:\n", shown->stream);
+		text_put_frames(first->frames + first->nr_frames - common, common, 0, shown->palette, shown->stream);
+	}
+	for (size_t i = 0; i < thread->nr_stacks; i++) {
+		const struct trace_thread *stack = thread->stacks[i].as;
+
+		if (stack->verdict == VERDICT_COMPLETE)
+			continue;
+		put_looks(shown, thread, &thread->stacks[i]);
+		text_put_frames(stack->frames, stack->nr_frames, 0, shown->palette, shown->stream);
+	}
+}
+
+static void put_thread(const struct shown *shown, const struct merged_thread *thread)
+{
+	const struct trace_thread *first = thread->stacks[0].as;
+
+	fputc('\n', shown->stream);
+	text_put_subject(thread->as, shown->with_ractor, shown->palette, shown->stream);
+	if (!thread->as->suspended)
+		put_states(shown, thread);
+	put_presence(shown, thread);
+	put_moved(shown, thread);
+	if (thread->has_cpu)
+		text_put_cpu(thread->cpu_ns, 1, shown->stream);
+	if (thread->nr_stacks > 1) {
+		fputc('\n', shown->stream);
+		put_stacks(shown, thread);
+		return;
+	}
+	text_put_verdict(first, shown->palette, shown->stream);
+	fputc('\n', shown->stream);
+	text_put_frames(first->frames, first->nr_frames, 0, shown->palette, shown->stream);
+}
+
+/* Threads that are shown as one had one stack and one state in all looks. `threads` are those of all entries. */
+static void put_fold(const struct shown *shown, const struct fold *of, const struct trace_thread *threads)
+{
+	const struct merged_thread *first = &shown->merged->threads[of->members[0]];
+	bool has_cpu = true;
+	uint64_t cpu_ns = 0;
+
+	for (size_t i = 0; i < of->count; i++) {
+		has_cpu &= shown->merged->threads[of->members[i]].has_cpu;
+		cpu_ns += shown->merged->threads[of->members[i]].cpu_ns;
+	}
+	fputc('\n', shown->stream);
+	text_put_folded(threads, of, shown->with_ractor, shown->palette, shown->stream);
+	if (merged_moved(first) == MOVED_NOT)
+		fprintf(shown->stream, "; %shave not moved%s", shown->palette->bold, shown->palette->reset);
+	else
+		put_moved(shown, first);
+	if (has_cpu)
+		text_put_cpu(cpu_ns, of->count, shown->stream);
+	fputc('\n', shown->stream);
+	text_put_frames(first->as->frames, first->as->nr_frames, 0, shown->palette, shown->stream);
+}
+
+/* The entry of a thread, for fold(). `next` is the thread behind it; NULL if there is none. */
+static struct fold_entry entry_of(const struct merged *merged, const struct merged_thread *thread,
+				  const struct merged_thread *next)
+{
+	const struct trace_thread *as = thread->as;
+	const bool has_fibers = next && !as->suspended && next->as->suspended && next->as->id == as->id;
+
+	return (struct fold_entry){
+	    .thread = as,
+	    .active = thread->states[STATE_RUNNING] + thread->states[STATE_WAITING_GVL] > 0,
+	    .alone = has_fibers || thread->nr_looks < merged->nr_looks || thread->nr_stacks > 1 ||
+		     thread->states[as->state] < thread->nr_looks,
+	    .kind = merged_moved(thread),
+	};
+}
+
+/* If there is not enough memory to fold threads, each is shown in its place. */
+static void put_threads(const struct shown *shown, bool all)
+{
+	const struct merged *merged = shown->merged;
+	struct fold_entry *entries = calloc(merged->nr_threads + 1, sizeof(*entries));
+	struct trace_thread *threads = calloc(merged->nr_threads + 1, sizeof(*threads));
+	struct folding folding = {0};
+	bool folded;
+
+	for (size_t i = 0; entries && threads && i < merged->nr_threads; i++) {
+		entries[i] =
+		    entry_of(merged, &merged->threads[i], i + 1 < merged->nr_threads ? &merged->threads[i + 1] : NULL);
+		threads[i] = *merged->threads[i].as;
+	}
+	folded = entries && threads && fold(entries, merged->nr_threads, all, &folding);
+	for (size_t i = 0; folded && i < folding.nr_folds; i++) {
+		const struct fold *of = &folding.folds[i];
+
+		if (of->count == 1)
+			put_thread(shown, &merged->threads[of->members[0]]);
+		else
+			put_fold(shown, of, threads);
+	}
+	for (size_t i = 0; !folded && i < merged->nr_threads; i++)
+		put_thread(shown, &merged->threads[i]);
+	folding_clear(&folding);
+	free(threads);
+	free(entries);
+}
+
+void render_merged_text(const struct merged *merged, unsigned int wanted, const struct render_style *style,
+			FILE *stream)
+{
+	struct shown shown = {.merged = merged, .palette = text_palette(style->colour), .stream = stream};
+
+	for (size_t i = 0; i < merged->nr_threads; i++)
+		shown.with_ractor |= merged->threads[i].as->ractor > 1;
+	put_header(&shown, wanted);
+	put_threads(&shown, style->all);
+}

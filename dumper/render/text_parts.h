@@ -1,0 +1,69 @@
+/*
+ * The parts of text that the .c files of render.h share. Only these .c files include this header. Each function writes to
+ * `stream`, and escapes what comes from the target.
+ *   palette      the colours, as text_palette() gives them
+ *   with_ractor  name the ractor of each thread
+ */
+#ifndef RBDUMP_TEXT_PARTS_H
+#define RBDUMP_TEXT_PARTS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "trace/trace.h"
+
+/* ANSI SGR codes; empty strings without colour. */
+struct palette {
+	const char *reset, *bold, *dim, *path, *label, *bad;
+	const char *running, *waiting, *blocked; /* states; idle ones are dim */
+};
+
+const struct palette *text_palette(bool colour);
+
+/* The first line: which process or core, and which Ruby. */
+void text_put_title(const struct trace *trace, const struct palette *palette, FILE *stream);
+
+/* The end of the second line, and lines of their own: why the layout may be wrong, or why threads or fibers may be missing. */
+void text_put_doubts(const struct trace *trace, const struct palette *palette, FILE *stream);
+
+/* One frame, as a line. */
+void text_put_frame(const struct trace_frame *frame, const struct palette *palette, FILE *stream);
+
+/*
+ * Frames, or a line that says that there are none.
+ *   most  if there are more frames, only so many of them, and a line that says how many there are more; 0: all frames
+ */
+void text_put_frames(const struct trace_frame *frames, size_t count, size_t most, const struct palette *palette,
+		     FILE *stream);
+
+void text_put_state(enum trace_state state, const struct palette *palette, FILE *stream);
+
+/* The identity of a thread, with a space before it: its kernel thread, name and ractor. */
+void text_put_identity(const struct trace_thread *thread, bool with_ractor, FILE *stream);
+
+/* The state of a suspended fiber, the thread that it belongs to, and what it waits for. */
+void text_put_fiber_of(const struct trace_thread *thread, bool with_ractor, FILE *stream);
+
+/* The beginning of a heading: `Thread 4711 (main) `; for a suspended fiber, all that is known of it. */
+void text_put_subject(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream);
+
+/* The verdict and its reason, in brackets; nothing if the stack is complete. */
+void text_put_verdict(const struct trace_thread *thread, const struct palette *palette, FILE *stream);
+
+/* The line that says which of several looks this is; nothing for the only look. */
+void text_put_look(const struct trace_look *look, const struct palette *palette, FILE *stream);
+
+/* The line that names the threads that have ended since the look before; nothing if there are none. */
+void text_put_gone(const struct trace_look *look, const struct palette *palette, FILE *stream);
+
+/*
+ * What a thread, or `count` threads that are shown as one, have done since the look before: `; moved; 0.98 s CPU`. Nothing if
+ * there was no look before.
+ */
+void text_put_progress(const struct trace_progress *progress, size_t count, const struct palette *palette,
+		       FILE *stream);
+
+/* CPU time: `; 0.98 s CPU`. Of several threads, `; 0.98 s CPU together`. */
+void text_put_cpu(uint64_t ns, size_t count, FILE *stream);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * All native threads of a process: how much CPU time each has used, and whether it has run at all, since an earlier time. The
+ * kernel tells both, and the process is not stopped for it.
+ *
+ * The times are those of schedstat, in nanoseconds (Documentation/scheduler/sched-stats.rst). If the kernel does not have
+ * that file, nothing is known.
+ */
+#ifndef RBDUMP_TASK_SET_H
+#define RBDUMP_TASK_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "target/task.h"
+
+/* The maximum number of threads in a set. Of any further threads, nothing is known. */
+#define TASK_SET_MAX 65536
+
+struct task_entry {
+	pid_t tid;
+	struct task task;
+	bool listed;	      /* there when the process was last looked at */
+	bool old;	      /* `before` and `before_look` are set */
+	bool known;	      /* `now` and `now_look` are set */
+	bool slept;	      /* has not run between `before_look` and task_set_end() */
+	uint64_t before, now; /* CPU time, in nanoseconds, since the thread was started */
+	struct task_look before_look, now_look;
+};
+
+/* To make an empty set, set `pid`, and zero the rest. */
+struct task_set {
+	pid_t pid;
+	struct task_entry *entries; /* sorted by tid */
+	size_t count, capacity;
+};
+
+/*
+ * Call this function before a look at the process. Finds threads that are new, drops those that have ended, and reads how
+ * much CPU time each has used. Returns false if there is not enough memory.
+ */
+bool task_set_begin(struct task_set *set);
+
+/* Call this function after the look. Finds out which threads have not run since task_set_begin() of the look before. */
+void task_set_end(struct task_set *set);
+
+/*
+ * Call this function after task_set_end() if the look had a result. The next look is then compared with this one; otherwise,
+ * with the same look as this one.
+ */
+void task_set_keep(struct task_set *set);
+
+/*
+ * What is known of a thread after task_set_end().
+ *   cpu_ns  receives the CPU time between task_set_begin() of the look before and that of this look. If the thread is new,
+ *           the CPU time since its start
+ *   slept   receives whether the thread has not run at all since task_set_begin() of the look before. Such a thread has not
+ *           moved
+ * Returns false if the CPU time is not known.
+ */
+bool task_set_find(const struct task_set *set, pid_t tid, uint64_t *cpu_ns, bool *slept);
+
+/* Closes all files, and leaves the set empty. */
+void task_set_clear(struct task_set *set);
+
+#endif

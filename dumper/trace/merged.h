@@ -1,0 +1,100 @@
+/*
+ * Merges the traces of several looks at one process: which stacks each thread had, in which looks, and how much CPU time it
+ * used between the first look and the last.
+ */
+#ifndef RBDUMP_MERGED_H
+#define RBDUMP_MERGED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/index_table.h"
+#include "trace/trace.h"
+
+/* How many states there are. */
+#define MERGED_STATES (STATE_SUSPENDED + 1)
+
+/* A stack that a thread had in one look or in several. */
+struct merged_stack {
+	const struct trace_thread *as; /* the thread as the first of these looks shows it: frames, verdict, reason */
+	uint64_t hash;		       /* trace_stack_hash() */
+	unsigned int *looks;	       /* the numbers of these looks, ascending */
+	size_t nr_looks;
+};
+
+/* A thread, or a suspended fiber, that was there in one look or in several. */
+struct merged_thread {
+	const struct trace_thread *as; /* the thread as one of these looks shows it: the ids and the name of the last */
+	enum trace_state last;	       /* its state in the last of these looks */
+	unsigned int first_look, last_look, nr_looks;
+	unsigned int states[MERGED_STATES]; /* in how many looks it was in each state */
+	/* The list of threads was complete in the look before `first_look`: the thread has begun since. */
+	bool began;
+	/* The list of threads was complete in the look after `last_look`: the thread has ended. */
+	bool ended;
+	bool has_cpu;	 /* `cpu_ns` is known */
+	uint64_t cpu_ns; /* CPU time between `first_look` (or the thread's start, if it began later) and `last_look` */
+	bool slept;	 /* the native thread has not run at all between the looks */
+	struct merged_stack *stacks; /* in the order in which they were first seen */
+	size_t nr_stacks;
+};
+
+/* One look. */
+struct merged_look {
+	unsigned int number;
+	struct timespec time;
+	unsigned int pauses; /* these two as in struct trace */
+	double pause_us;
+	bool all_threads, all_fibers; /* the lists are complete */
+	bool gc_known, gc_running;
+	size_t nr_threads; /* without suspended fibers */
+};
+
+struct merged_kept {
+	struct trace *trace;
+};
+
+/* A zeroed struct is empty. To free the memory, call merged_clear(). */
+struct merged {
+	struct merged_look *looks;
+	size_t nr_looks;
+	uint64_t ns; /* from the beginning of the first look to that of the last */
+	/* Until merged_finish() is called: as first seen. After that: each thread is followed by its fibers. */
+	struct merged_thread *threads;
+	size_t nr_threads;
+	struct trace *last; /* the trace of the last look */
+	/* The rest is only for merged.c. */
+	struct index_table by_thread;
+	size_t threads_capacity, looks_capacity;
+	struct merged_kept *kept; /* the traces of which `threads` has parts; `last` is not one of them */
+	size_t nr_kept, kept_capacity, kept_bytes;
+	bool last_has_parts; /* `threads` has parts of `last` */
+};
+
+/*
+ * Adds the trace of the next look. The traces must come in the order of their looks, and each must have been compared with
+ * the trace before (trace/progress.h). Takes ownership of the trace, even if the function fails. Returns false if there is
+ * not enough memory.
+ */
+bool merged_add(struct merged *merged, struct trace *trace);
+
+/* Whether the merged traces need so much memory that no trace should be added any more. */
+bool merged_is_full(const struct merged *merged);
+
+/*
+ * Call this function after the last trace. Sorts the threads so that each is followed by its fibers, finds out which threads
+ * have ended, and sorts the stacks of each thread: those of most looks come first. Returns false if there is not enough
+ * memory.
+ */
+bool merged_finish(struct merged *merged);
+
+/*
+ * Whether a thread has moved between its first look and its last one, after merged_finish(). MOVED_NOT_ASKED if there was
+ * only one look at it. MOVED_YES if it had at least two stacks that are complete.
+ */
+enum trace_moved merged_moved(const struct merged_thread *thread);
+
+void merged_clear(struct merged *merged);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * Compares a trace with the trace of the look before: which threads have moved, which are new, and which are gone.
+ */
+#ifndef RBDUMP_PROGRESS_H
+#define RBDUMP_PROGRESS_H
+
+#include "trace/trace.h"
+
+/*
+ * Sets `progress.moved` of each thread in `now`, and lists in `now->look` the threads that are gone. Suspended fibers are
+ * not listed. The members `slept` of the threads in `now` must have been set. Returns false if there is not enough memory.
+ *   before  the trace of the look before
+ */
+bool trace_compare(const struct trace *before, struct trace *now);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * Compares threads and stacks, of one trace or of two traces of the same process. Whatever a trace shows of a stack must be
+ * compared here: stacks that are the same are shown only once (render/fold.h), and a thread whose stack is the same has not
+ * moved (trace/progress.h).
+ */
+#ifndef RBDUMP_SAME_H
+#define RBDUMP_SAME_H
+
+#include "trace/trace.h"
+
+/* Whether both texts are the same, or both are NULL. */
+bool trace_same_text(const char *a, const char *b);
+
+/*
+ * Whether both are the same thread, or the same suspended fiber, in two looks at one process: Ruby's struct is at the same
+ * address, and the tids are the same, as far as both are known. If a thread ends, and another thread gets its memory and its
+ * native thread (Ruby up to 3.2 keeps native threads for later threads: thread_pthread.c, use_cached_thread(), v2_7_0), both
+ * are taken for the same thread.
+ */
+bool trace_same_thread(const struct trace_thread *a, const struct trace_thread *b);
+
+/* An address that is the same for two threads or fibers for which trace_same_thread() is true. */
+uint64_t trace_thread_key(const struct trace_thread *thread);
+
+/* Whether both stacks have the same verdict and the same frames: kinds, labels, names, paths and lines. */
+bool trace_same_stack(const struct trace_thread *a, const struct trace_thread *b);
+
+/* How many of the outermost frames are the same in both stacks. */
+size_t trace_same_outer_frames(const struct trace_thread *a, const struct trace_thread *b);
+
+/* A hash of the stack, the same for stacks for which trace_same_stack() is true. */
+uint64_t trace_stack_hash(const struct trace_thread *thread);
+
+#endif
