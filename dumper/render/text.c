@@ -2,6 +2,7 @@
 
 #include "base/releases.h"
 #include "base/text.h"
+#include "render/call.h"
 #include "render/render.h"
 
 /* ANSI SGR codes; empty without colour. */
@@ -128,6 +129,8 @@ static void put_thread(const struct trace_thread *thread, bool with_ractor, cons
 			validate_reason_text(thread->reason), thread->window ? " (" : "",
 			thread->window ? thread->window : "", thread->window ? ")" : "", palette->reset);
 	fputc('\n', stream);
+	if (thread->call)
+		call_print(thread->call, palette->dim, palette->reset, stream);
 	if (thread->nr_frames == 0)
 		fprintf(stream, "    %s(no frames)%s\n", palette->dim, palette->reset);
 	for (size_t i = 0; i < thread->nr_frames; i++)

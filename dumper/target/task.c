@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,19 @@ bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp)
 	*ip = instruction;
 	*sp = stack;
 	return true;
+}
+
+struct system_call task_call(const struct task *task)
+{
+	struct system_call call = {0};
+	uint64_t *const of = call.arguments;
+	char text[256];
+
+	call.known = read_text(task->syscall_fd, text, sizeof(text)) &&
+		     sscanf(text, "%d %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
+			    &call.number, &of[0], &of[1], &of[2], &of[3], &of[4], &of[5], &call.sp) == 8 &&
+		     call.number >= 0;
+	return call.known ? call : (struct system_call){0};
 }
 
 /* Whether it is asleep in a function of the kernel; false if the kernel does not tell. */

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "target/system_call.h"
+
 struct task {
 	int stat_fd, schedstat_fd, syscall_fd; /* descriptors of files in /proc/PID/task/TID; -1 if not open */
 	pid_t pid, tid;
@@ -52,6 +54,12 @@ uint64_t task_switches(const struct task *task);
  * false if the thread runs, or if the kernel does not tell these values.
  */
 bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp);
+
+/*
+ * The system call in which the thread sleeps. Not known if the thread runs, sleeps in no system call, or if the kernel
+ * does not tell.
+ */
+struct system_call task_call(const struct task *task);
 
 struct task_look {
 	bool known;	   /* false: the thread does not exist, or the kernel does not tell the thread's state */
