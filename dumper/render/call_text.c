@@ -4,7 +4,7 @@
 
 #include "render/call.h"
 
-#define NS_OF_S 1000000000LL
+#define NS_OF_S INT64_C(1000000000)
 
 void call_format_time(int64_t ns, char ret[CALL_TIME])
 {
@@ -19,8 +19,15 @@ void call_format_time(int64_t ns, char ret[CALL_TIME])
 	snprintf(ret + length, CALL_TIME - length, ".%03dZ", (int)(ns % NS_OF_S / 1000000));
 }
 
+/* How many descriptors a sentence names. If there are more, the lines below it do. */
+#define FDS_NAMED 8
+
 static void add_descriptors(struct text *text, const struct call *call)
 {
+	if (call->nr_fds > FDS_NAMED) {
+		text_format(text, " %" PRIu64 " descriptors", call->nr_fds + call->nr_more);
+		return;
+	}
 	for (size_t i = 0; i < call->nr_fds; i++) {
 		const struct call_fd *fd = &call->fds[i];
 
@@ -29,8 +36,22 @@ static void add_descriptors(struct text *text, const struct call *call)
 		if (fd->events)
 			text_format(text, " (%s)", fd->events);
 	}
-	if (call->nr_more > 0)
-		text_format(text, ", and %" PRIu64 " more", call->nr_more);
+}
+
+/* A duration in seconds, with as many decimals as it has. */
+static void add_seconds(struct text *text, int64_t ns)
+{
+	int64_t fraction = ns % NS_OF_S;
+	int digits = 9;
+
+	while (digits > 1 && fraction % 10 == 0) {
+		fraction /= 10;
+		digits--;
+	}
+	text_format(text, "%" PRId64, ns / NS_OF_S);
+	if (fraction > 0)
+		text_format(text, ".%0*" PRId64, digits, fraction);
+	text_format(text, " s");
 }
 
 static void add_limit(struct text *text, const struct call *call)
@@ -38,8 +59,8 @@ static void add_limit(struct text *text, const struct call *call)
 	char time[CALL_TIME];
 
 	if (call->limit == CALL_FOR) {
-		text_format(text, call->sleeps ? " for %.9g s" : ", for at most %.9g s",
-			    (double)call->limit_ns / (double)NS_OF_S);
+		text_format(text, call->sleeps ? " for " : ", for at most ");
+		add_seconds(text, call->limit_ns);
 	} else if (call->limit == CALL_UNTIL && call->has_until) {
 		call_format_time(call->until_ns, time);
 		text_format(text, call->sleeps ? " until %s" : ", until %s at the latest", time);
@@ -133,9 +154,11 @@ static void put_call(const struct call *call, FILE *stream)
 	fputc('\n', stream);
 	for (size_t i = 0; i < call->nr_fds; i++) {
 		if (call->nr_fds > 1)
-			put_descriptor("      ", call->fds[i].fd, NULL, &call->fds[i].facts, stream);
+			put_descriptor("      ", call->fds[i].fd, call->fds[i].events, &call->fds[i].facts, stream);
 		put_targets(&call->fds[i].facts, stream);
 	}
+	if (call->nr_more > 0)
+		fprintf(stream, "      and %" PRIu64 " more\n", call->nr_more);
 	text_clear(&sentence);
 	text_clear(&one);
 }

@@ -52,7 +52,8 @@ static void add_queues(struct text *text, const struct facts *facts)
 	const int64_t received = facts_number(facts, "receive_queue", 0), sent = facts_number(facts, "send_queue", 0);
 
 	if (is(facts_text(facts, "state"), "listen")) {
-		text_format(text, ", %" PRId64 " connections wait", received);
+		text_format(text, received == 1 ? ", %" PRId64 " connection waits" : ", %" PRId64 " connections wait",
+			    received);
 		if (sent > 0)
 			text_format(text, " (at most %" PRId64 ")", sent);
 		return;
@@ -117,11 +118,11 @@ static void add_timer(struct text *text, const struct facts *facts)
 
 	text_format(text, "timerfd");
 	if (left > 0)
-		text_format(text, ", expires in %.3g s", (double)left / NS_OF_S);
+		text_format(text, ", expires in %.1f s", (double)left / NS_OF_S);
 	else
 		text_format(text, ", not set");
 	if (interval > 0)
-		text_format(text, ", every %.3g s", (double)interval / NS_OF_S);
+		text_format(text, ", every %g s", (double)interval / NS_OF_S);
 }
 
 static void add_pidfd(struct text *text, const struct facts *facts)

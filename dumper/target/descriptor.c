@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -148,41 +150,76 @@ static bool look_at(struct place *place)
 	return true;
 }
 
-/*
- * Describes one descriptor.
- *   inode  if not 0: the inode that the descriptor must have
- */
-static void describe(struct place *place, uint64_t inode, struct facts *facts)
+/* Describes a descriptor, but not what it watches. Returns its kind; NULL if nothing more can be known of it. */
+static const char *describe(struct place *place, struct facts *facts)
 {
 	const char *kind;
 
 	if (!look_at(place)) {
 		facts_add_text(facts, "kind", errno == ENOENT ? "closed" : "unknown");
-		return;
-	}
-	if (inode != 0 && place->status.stx_ino != inode) {
-		facts_add_flag(facts, "replaced", true);
-		return;
+		return NULL;
 	}
 	kind = kind_of(place);
 	facts_add_text(facts, "kind", kind);
 	add_of_kind(place, kind, facts);
+	return kind;
+}
+
+static void add_info(const struct place *place, const char *kind, struct facts *facts)
+{
+	struct descriptor_info info;
+
+	if (!descriptor_info_read(place->pid, place->tid, place->fd, &info)) {
+		facts->failed |= errno == ENOMEM;
+		return;
+	}
+	descriptor_info_add(&info, kind, facts);
+	descriptor_info_clear(&info);
+}
+
+/*
+ * Whether a number is no longer that of the file that an epoll set watches. Files without a path have one inode
+ * (fs/anon_inodes.c), so kcmp(2) decides if the kernel has it.
+ *   same_before  how many targets before it have the same number
+ */
+static bool is_replaced(const struct place *set, const struct place *place, uint64_t inode, unsigned int same_before)
+{
+	struct kcmp_epoll_slot slot = {(unsigned int)set->fd, (unsigned int)place->fd, same_before};
+	long order = syscall(SYS_kcmp, place->tid, place->tid, KCMP_EPOLL_TFD, (unsigned long)place->fd, &slot);
+
+	return order > 0 || (inode != 0 && place->status.stx_ino != inode);
+}
+
+static void describe_target(const struct place *set, const struct descriptor_target *target, unsigned int same_before,
+			    struct facts *facts)
+{
+	struct place place = {.pid = set->pid, .tid = set->tid, .fd = target->fd};
+	const char *kind;
+
+	facts_add_number(facts, "fd", target->fd);
+	facts_add_text(facts, "events", target->events);
+	if (!look_at(&place) || is_replaced(set, &place, target->inode, same_before)) {
+		facts_add_flag(facts, "replaced", true);
+		return;
+	}
+	kind = describe(&place, facts);
+	if (kind)
+		add_info(&place, kind, facts);
 }
 
 /* Describes what an epoll set watches. A set in a set is not looked into. */
-static void describe_targets(const struct place *of, const struct descriptor_info *info, struct facts *facts)
+static void describe_targets(const struct place *set, const struct descriptor_info *info, struct facts *facts)
 {
 	facts_add_list(facts, "targets");
 	for (size_t i = 0; i < info->nr_targets; i++) {
-		const struct descriptor_target *target = &info->targets[i];
 		struct facts *item = facts_add_item(facts, "targets");
-		struct place place = {.pid = of->pid, .tid = of->tid, .fd = target->fd};
+		unsigned int same = 0;
 
 		if (!item)
 			return;
-		facts_add_number(item, "fd", target->fd);
-		facts_add_text(item, "events", target->events);
-		describe(&place, target->inode, item);
+		for (size_t j = 0; j < i; j++)
+			same += info->targets[j].fd == info->targets[i].fd;
+		describe_target(set, &info->targets[i], same, item);
 	}
 	if (info->nr_more_targets > 0)
 		facts_add_number(facts, "more_targets", (int64_t)info->nr_more_targets);
@@ -194,16 +231,13 @@ void descriptor_describe(pid_t pid, pid_t tid, int fd, struct facts *facts)
 	struct descriptor_info info;
 	const char *kind;
 
-	describe(&place, 0, facts);
-	kind = facts_text(facts, "kind");
-	if (!kind || strcmp(kind, "closed") == 0 || strcmp(kind, "unknown") == 0)
+	facts_add_number(facts, "fd", fd);
+	kind = describe(&place, facts);
+	if (!kind)
 		return;
-	if (!descriptor_info_read(pid, tid, fd, &info)) {
-		facts->failed |= errno == ENOMEM;
+	add_info(&place, kind, facts);
+	if (strcmp(kind, "epoll") != 0 || !descriptor_info_read(pid, tid, fd, &info))
 		return;
-	}
-	descriptor_info_add(&info, kind, facts);
-	if (strcmp(kind, "epoll") == 0)
-		describe_targets(&place, &info, facts);
+	describe_targets(&place, &info, facts);
 	descriptor_info_clear(&info);
 }

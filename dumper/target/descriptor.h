@@ -13,6 +13,7 @@
 /*
  * Describes a descriptor. `facts` receives these facts; each only if it is known and applies:
  *
+ *   fd          its number
  *   kind        "file", "directory", "symlink", "terminal", "device", "block-device", "pipe", "fifo", "socket", "eventfd",
  *               "epoll", "timerfd", "signalfd", "inotify", "fanotify", "pidfd", "memfd", "userfaultfd", "io_uring", "bpf",
  *               "perf_event", "namespace", "other"; "closed": the thread has no such descriptor; "unknown": the
@@ -31,7 +32,8 @@
  *   clock, remaining_ns, interval_ns  of a timerfd; remaining_ns is 0 if it is not set
  *   watches     of an inotify or a fanotify: how many
  *   targets     of an epoll set: a list of things with `fd`, `events` and these facts. `more_targets`: how many more
- *   replaced    of a target of an epoll set: the number is now that of another file, so nothing else is told of it
+ *   replaced    of a target of an epoll set: the number is now that of another file, or of none, so nothing else is
+ *               told of it
  *   protocol    of a socket: the kernel's name ("TCP", "UNIX", …); sockets.h adds addresses and state
  *
  * If there is not enough memory, sets `facts->failed`.

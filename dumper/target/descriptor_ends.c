@@ -18,6 +18,7 @@
 #include "target/process_stat.h"
 
 struct search {
+	pid_t pid;
 	struct facts *const *wanted;
 	struct address_map pipes, fifos, sockets; /* inodes of the other ends: indexes in `wanted` */
 	uint64_t until_ns;
@@ -90,6 +91,12 @@ static bool is_other(const struct facts *facts, const struct candidate *candidat
 	return true;
 }
 
+/* Whether a descriptor that reads and writes is the wanted one. */
+static bool is_itself(const struct search *search, const struct facts *facts, const struct candidate *candidate)
+{
+	return candidate->pid == search->pid && candidate->fd == facts_number(facts, "fd", -1);
+}
+
 /* Whether a descriptor leads to the same file system as the wanted one. */
 static bool is_same_device(const struct facts *facts, const struct candidate *candidate)
 {
@@ -114,7 +121,7 @@ static void take(struct search *search, const struct address_map *map, uint64_t 
 	for (; at < map->count && map->pairs[at].address == inode; at++) {
 		struct facts *facts = search->wanted[map->pairs[at].other];
 
-		if (map != &search->sockets && !is_other(facts, candidate))
+		if (map != &search->sockets && (!is_other(facts, candidate) || is_itself(search, facts, candidate)))
 			continue;
 		if (map == &search->fifos && !is_same_device(facts, candidate))
 			continue;
@@ -189,7 +196,7 @@ static void look_at_all(struct search *search, pid_t first, pid_t second)
 
 void descriptor_ends_find(pid_t pid, struct facts *const *wanted, size_t count, uint64_t until_ns)
 {
-	struct search search = {.wanted = wanted, .until_ns = until_ns};
+	struct search search = {.pid = pid, .wanted = wanted, .until_ns = until_ns};
 	struct process_stat stat;
 
 	for (size_t i = 0; i < count; i++)
