@@ -133,6 +133,24 @@ static void put_missing(enum call_missing missing, FILE *stream)
 	fprintf(stream, "  (system call not shown: %s)\n", why[missing]);
 }
 
+/* The children for which it waits. */
+static void put_children(const struct facts *facts, FILE *stream)
+{
+	const struct fact *children = facts_find(facts, "children");
+	const int64_t more = facts_number(facts, "more_children", 0);
+
+	for (size_t i = 0; children && i < children->nr_items; i++) {
+		const char *name = facts_text(&children->items[i], "name");
+		const char *state = facts_text(&children->items[i], "state");
+
+		fprintf(stream, "      process %" PRId64 " (", facts_number(&children->items[i], "process", 0));
+		text_print(name ? name : "?", stream);
+		fprintf(stream, ")%s%s\n", state ? ", " : "", state ? state : "");
+	}
+	if (more > 0)
+		fprintf(stream, "      and %" PRId64 " more\n", more);
+}
+
 static void put_call(const struct call *call, FILE *stream)
 {
 	struct text sentence = {0}, one = {0};
@@ -159,6 +177,7 @@ static void put_call(const struct call *call, FILE *stream)
 	}
 	if (call->nr_more > 0)
 		fprintf(stream, "      and %" PRIu64 " more\n", call->nr_more);
+	put_children(&call->facts, stream);
 	text_clear(&sentence);
 	text_clear(&one);
 }

@@ -103,13 +103,17 @@ static void add_socket(struct text *text, const struct facts *facts)
 static void add_file(struct text *text, const struct facts *facts, const char *kind)
 {
 	const char *path = facts_text(facts, "path");
-	const int64_t offset = facts_number(facts, "offset", -1);
+	const int64_t offset = facts_number(facts, "offset", -1), holder = facts_number(facts, "holder", 0);
 
 	text_format(text, "%s %s", is(kind, "block-device") ? "block device" : kind, path ? path : "?");
 	if (facts_flag(facts, "deleted"))
 		text_format(text, " (deleted)");
 	if (offset >= 0 && !is(kind, "terminal") && !is(kind, "device"))
 		text_format(text, ", at offset %" PRId64, offset);
+	if (holder > 0)
+		text_format(text, ", locked by process %" PRId64, holder);
+	if (holder > 0 && facts_text(facts, "holder_name"))
+		text_format(text, " (%s)", facts_text(facts, "holder_name"));
 }
 
 static void add_timer(struct text *text, const struct facts *facts)

@@ -9,9 +9,11 @@
 #include "target/call.h"
 #include "target/descriptor.h"
 #include "target/descriptor_ends.h"
+#include "target/file_locks.h"
 #include "target/sockets.h"
 #include "target/stopping.h"
 #include "target/task.h"
+#include "target/waited_children.h"
 
 /* What is known of many descriptors, those in epoll sets included. */
 struct descriptors {
@@ -60,8 +62,12 @@ static bool has_other_clocks(pid_t pid)
 	return stat("/proc/self/ns/time", &ours) == 0 && (stat(path, &theirs) != 0 || theirs.st_ino != ours.st_ino);
 }
 
-/* Reads a call and its descriptors. NULL if there is not enough memory. */
-static struct call *read_call(struct target *target, const struct system_call *at, bool same_clocks, pid_t tid)
+/*
+ * Reads a call and its descriptors. NULL if there is not enough memory.
+ *   until_ns  when to stop a search, a time of monotonic_ns()
+ */
+static struct call *read_call(struct target *target, const struct system_call *at, bool same_clocks, pid_t tid,
+			      uint64_t until_ns)
 {
 	struct call *call = calloc(1, sizeof(*call));
 
@@ -74,6 +80,10 @@ static struct call *read_call(struct target *target, const struct system_call *a
 	}
 	for (size_t i = 0; target->operations->runs && i < call->nr_fds; i++)
 		descriptor_describe(target->pid, tid, call->fds[i].fd, &call->fds[i].facts);
+	if (target->operations->runs && call->for_children)
+		waited_children_add(target->pid, call->child, &call->facts);
+	if (target->operations->runs && call->locks && call->nr_fds > 0)
+		file_locks_add_holder(target->pid, &call->fds[0].facts, until_ns);
 	return call;
 }
 
@@ -90,7 +100,8 @@ static struct call *missing_call(enum call_missing missing)
  * Reads the call of a thread if the thread has slept on since its stack was copied. A thread that was stopped in a call
  * must be in the same call again, because the kernel has begun that again when the thread went on.
  */
-static struct call *read_sleeper(struct target *target, const struct sleeper *sleeper, bool same_clocks)
+static struct call *read_sleeper(struct target *target, const struct sleeper *sleeper, bool same_clocks,
+				 uint64_t until_ns)
 {
 	uint64_t switches = sleeper->switches;
 	struct call *call = NULL;
@@ -104,7 +115,7 @@ static struct call *read_sleeper(struct target *target, const struct sleeper *sl
 	at = task_call(&task);
 	same = sleeper->switches != 0 || system_call_same(&at, &sleeper->at);
 	if (at.known && same && switches != 0)
-		call = read_call(target, &at, same_clocks, sleeper->tid);
+		call = read_call(target, &at, same_clocks, sleeper->tid, until_ns);
 	if (call && task_switches(&task) != switches) {
 		call_clear(call);
 		free(call);
@@ -134,7 +145,7 @@ static void add_live_calls(struct target *target, const struct address_map *inte
 		if (sleeper.switches == 0 && !sleeper.at.known)
 			continue;
 		thread->call = monotonic_ns() > until ? missing_call(CALL_OUT_OF_TIME)
-						      : read_sleeper(target, &sleeper, same_clocks);
+						      : read_sleeper(target, &sleeper, same_clocks, until);
 	}
 }
 
@@ -145,7 +156,7 @@ static void add_core_calls(struct target *target, const struct address_map *inte
 		const struct system_call at = interrupted_call(target, interrupted, thread);
 
 		if (at.known)
-			thread->call = read_call(target, &at, false, thread->tid);
+			thread->call = read_call(target, &at, false, thread->tid, 0);
 	}
 }
 

@@ -232,6 +232,7 @@ static void read_fcntl(struct reader *reader)
 	const int command = (int)reader->of[1];
 
 	add_fd_argument(reader, 0, NULL);
+	reader->call->locks = command == F_SETLKW || command == F_OFD_SETLKW;
 	if (command == F_SETLKW)
 		reader->call->action = "waits for a lock (fcntl) on";
 	else if (command == F_OFD_SETLKW)
@@ -241,7 +242,15 @@ static void read_fcntl(struct reader *reader)
 static void set_child(struct reader *reader, int64_t pid)
 {
 	facts_add_number(&reader->call->facts, "child", pid);
+	reader->call->for_children = true;
+	reader->call->child = (pid_t)pid;
 	set_object(reader, "child %lld", (long long)pid);
+}
+
+static void set_any_child(struct reader *reader)
+{
+	reader->call->for_children = true;
+	set_object(reader, "any child");
 }
 
 static void read_wait4(struct reader *reader)
@@ -251,7 +260,7 @@ static void read_wait4(struct reader *reader)
 	if (pid > 0)
 		set_child(reader, pid);
 	else if (pid == -1)
-		set_object(reader, "any child");
+		set_any_child(reader);
 	else if (pid == 0)
 		set_object(reader, "any child of its process group");
 	else
@@ -274,7 +283,7 @@ static void read_waitid(struct reader *reader)
 		add_fd(reader, id, NULL, NULL);
 		break;
 	default:
-		set_object(reader, "any child");
+		set_any_child(reader);
 	}
 }
 
@@ -438,6 +447,7 @@ bool call_read(struct target *target, const struct system_call *at, bool same_cl
 	if (!reader.memory)
 		return false;
 	ret->action = form->action;
+	ret->locks = at->number == SYS_flock;
 	ret->sleeps = form->shape == CALL_NANOSLEEP || form->shape == CALL_CLOCK_SLEEP;
 	read_arguments(&reader, form->shape);
 	memory_destroy(reader.memory);

@@ -45,6 +45,9 @@ struct call {
 	struct system_call at;
 	const char *name;   /* "read"; NULL if this call is not known */
 	const char *action; /* what the thread does: "reads from"; NULL if this call is not decoded */
+	bool locks;	    /* the call waits for a lock of a file */
+	bool for_children;  /* the call waits for one child, or for any */
+	pid_t child;	    /* if `for_children`: the child, as the process knows its pid; 0: any */
 	bool sleeps;	    /* the call does nothing but wait until the time is over */
 	/*
 	 * `object`: what follows the action in a sentence; and, for programs: `child`, `address`, `path`, `to`, `signals`

@@ -56,8 +56,9 @@ uint64_t task_switches(const struct task *task);
 bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp);
 
 /*
- * The system call in which the thread sleeps. Not known if the thread runs, sleeps in no system call, or if the kernel
- * does not tell.
+ * The system call in which the thread sleeps. If a stop has interrupted the call, and the kernel goes on with it by
+ * restart_syscall(2), gives the call that was interrupted, if the kernel tells that. Not known if the thread runs or
+ * sleeps in no system call, or if the kernel does not tell.
  */
 struct system_call task_call(const struct task *task);
 

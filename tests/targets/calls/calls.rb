@@ -1,5 +1,6 @@
 # Forks a child for each system call, which goes to sleep in this call. Prints one line for each child, with tabs: its pid,
-# the number of the call, and what rbdump must say of it; then an empty line. Ends when its standard input does: calls.rb FOLDER
+# the number of the call, and what rbdump must say of it; then an empty line. Ends when its standard input does. With names of
+# calls in the arguments, only these: calls.rb FOLDER [NAME…]
 FOLDER = ARGV.fetch(0)
 LONG = 100_000
 @kept = []
@@ -188,7 +189,10 @@ CALLS = {
   },
 }
 
+wanted = ARGV.drop(1)
 pids = CALLS.map do |name, make|
+  next unless wanted.empty? || wanted.include?(name)
+
   reads, writes = IO.pipe
   pid = fork_bound do
     $stdin.close
@@ -205,5 +209,5 @@ end
 puts
 $stdout.flush
 $stdin.read
-pids.each { |pid| Process.kill(:KILL, pid) }
+pids.compact.each { |pid| Process.kill(:KILL, pid) }
 exit!(0)
