@@ -154,8 +154,9 @@ static void read_poll(struct reader *reader)
 		if (one.fd >= 0)
 			add_fd(reader, one.fd, NULL, call_events((uint32_t)(uint16_t)one.events));
 	}
+	/* The kernel refuses more than RLIMIT_NOFILE; the registers in a core may say anything. */
 	if (reader->of[1] > count)
-		reader->call->nr_more += reader->of[1] - count;
+		reader->call->nr_more += reader->of[1] - count < INT32_MAX ? reader->of[1] - count : INT32_MAX;
 }
 
 /* Three sets of bits, for descriptors to read from, to write to, and with urgent data. */
