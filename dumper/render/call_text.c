@@ -65,7 +65,7 @@ static void add_limit(struct text *text, const struct call *call)
 		call_format_time(call->until_ns, time);
 		text_format(text, call->sleeps ? " until %s" : ", until %s at the latest", time);
 		if (call->has_remaining)
-			text_format(text, " (%.3g s after the dump)", (double)call->remaining_ns / (double)NS_OF_S);
+			text_format(text, " (%.1f s after the dump)", (double)call->remaining_ns / (double)NS_OF_S);
 	} else if (call->limit == CALL_UNTIL) {
 		text_format(text, ", with a timeout");
 	}
