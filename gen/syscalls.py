@@ -12,14 +12,14 @@ DEFINITION = re.compile(r"#define __NR_(\w+) (\d+)\s*$")
 HEAD = """/* Made by gen/syscalls.py from asm/unistd_64.h. */
 #include <stddef.h>
 
-#include "recording/profile.h"
+#include "base/system_calls.h"
 
 static const char *const names[] = {
 """
 
 TAIL = """};
 
-const char *profile_syscall_name(int number)
+const char *system_call_name(int number)
 {
 	return number >= 0 && (size_t)number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
 }

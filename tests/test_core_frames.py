@@ -26,7 +26,7 @@ from harness.core import (
     read_core,
     running,
 )
-from harness.dump import as_text, check_thread, run, thread_of
+from harness.dump import as_text, check_thread, run, thread_of, without_calls
 from harness.kernel_cores import WHY_NOT, by_the_kernel
 from harness.layouts import make_layout, shipped_for
 from harness.pinned import pinned_in_a_window
@@ -80,7 +80,9 @@ def test_text_of_gcore(ruby, rbdump, tmp_path):
     first, second, *rest = done.stdout.splitlines()
     assert re.fullmatch(rf"Core of process {target.pid} \(\S+\): ruby {re.escape(ruby.version)}p?.*", first)
     assert re.fullmatch(r"\d+ threads, still running when the core was made", second)
-    assert rest == live.stdout.splitlines()[2:]
+    # The core has the call of each thread, too, but not what its descriptors are, and gdb's stop has interrupted it.
+    assert without_calls(rest) == without_calls(live.stdout.splitlines()[2:])
+    assert [line for line in rest if line.startswith("  in ")]
 
 
 @pytest.mark.three_rubies

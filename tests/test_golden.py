@@ -138,11 +138,13 @@ def test_core_without_thread_pointers(path, rbdump, tmp_path, monkeypatch):
     assert forget_pointers(core) > 1
     answer = read_core(rbdump, core, "--ruby-version", expected["version"])
     check_golden(answer, expected)
-    assert [{**thread, "tid": None} for thread in answer["threads"]] == [
-        {**thread, "tid": None} for thread in before["threads"]
+    assert [{**thread, "tid": None, "waits": None} for thread in answer["threads"]] == [
+        {**thread, "tid": None, "waits": None} for thread in before["threads"]
     ]
     known = {thread["thread"]: thread["tid"] for thread in before["threads"]}
     tids = {thread["thread"]: thread["tid"] for thread in answer["threads"]}
+    calls = {thread["tid"]: thread["waits"] for thread in before["threads"]}
     # These cores lack most pages of a stack, and so what joins a pthread_t to a stack pointer: test_core_frames.py has
     # whole ones.
     assert all(tid in (known[thread], None) for thread, tid in tids.items())
+    assert all(thread["waits"] == (calls[thread["tid"]] if thread["tid"] else None) for thread in answer["threads"])

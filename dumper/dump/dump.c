@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "dump/dump_parts.h"
 #include "guard/stop_guard.h"
+#include "session/calls.h"
 #include "session/open.h"
 #include "target/process_stat.h"
 
@@ -146,6 +147,8 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 		error = stop_guard_enter();
 	if (!error)
 		error = session_open_target(&options->target, options->no_stop, &session, &trace);
+	if (!error)
+		session_add_calls(session, trace);
 	if (stops) {
 		stop_guard_leave();
 		stop_guard_end();

@@ -197,7 +197,4 @@ uint64_t profile_due(const struct profile_counts *counts);
 /* Returns the share of late and missed samples among all samples that were due (0 to 1); 0 if no samples were due. */
 double profile_late_share(const struct profile_counts *counts);
 
-/* The name of an x86_64 system call, such as "read"; NULL if not known. */
-const char *profile_syscall_name(int number);
-
 #endif

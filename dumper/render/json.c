@@ -1,6 +1,7 @@
 #include <jansson.h>
 
 #include "base/text.h"
+#include "render/call.h"
 #include "render/looks_json.h"
 #include "render/render.h"
 
@@ -96,15 +97,21 @@ static json_t *list_object(enum list_missing missing, uint64_t count)
 			 string_or_null(trace_missing_name(missing)), "missing", integer_or_null((int64_t)count));
 }
 
+static json_t *waits_object(const struct trace_thread *thread)
+{
+	return thread->call ? json_pack("{s:o}", "syscall", call_json(thread->call)) : json_null();
+}
+
 static json_t *thread_object(const struct trace_thread *thread)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o}", "thread",
+	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "thread",
 			 address_or_null(thread->id), "tid", integer_or_null(thread->tid), "ractor",
 			 thread->ended ? json_null() : json_integer((json_int_t)thread->ractor), "name",
 			 string_or_null(thread->name), "main", (int)thread->main, "state",
 			 trace_state_name(thread->state), "verdict", validate_verdict_name(thread->verdict), "reason",
 			 string_or_null(validate_reason_name(thread->reason)), "window", string_or_null(thread->window),
-			 "fiber", fiber_object(thread), "frames", render_json_frames(thread));
+			 "fiber", fiber_object(thread), "waits", waits_object(thread), "frames",
+			 render_json_frames(thread));
 }
 
 static json_t *versions_fit(const struct trace *trace)

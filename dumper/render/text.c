@@ -3,6 +3,7 @@
 
 #include "base/releases.h"
 #include "base/text.h"
+#include "render/call.h"
 #include "render/fold.h"
 #include "render/fold_text.h"
 #include "render/render.h"
@@ -209,6 +210,8 @@ static void put_thread(const struct trace_thread *thread, const struct render_st
 	text_put_progress(&thread->progress, 1, palette, stream);
 	text_put_verdict(thread, palette, stream);
 	fputc('\n', stream);
+	if (thread->call)
+		call_print(thread->call, palette->dim, palette->reset, stream);
 	text_put_frames(thread->frames, thread->nr_frames, style->frames, palette, stream);
 }
 

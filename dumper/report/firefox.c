@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/system_calls.h"
 #include "report/firefox_parts.h"
 #include "report/thread_spans.h"
 
@@ -144,7 +145,7 @@ static void end_category(struct json_stream *json)
 static void write_syscalls(struct firefox_writer *writer)
 {
 	for (int i = 0; i < NR_SYSCALLS; i++) {
-		const char *name = profile_syscall_name(i);
+		const char *name = system_call_name(i);
 		char unnamed[32];
 
 		if (writer->subcategories[i] == 0)

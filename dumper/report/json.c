@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "base/system_calls.h"
 #include "report/cgroup_name.h"
 #include "report/format.h"
 #include "report/json_stream.h"
@@ -177,7 +178,7 @@ static void write_spans(struct json_stream *json, const struct profile *profile)
 		json_stream_integer(json, "count", span->count);
 		json_stream_string(json, "state", sample_state_name((enum sample_state)span->state));
 		json_stream_string(json, "syscall",
-				   span->state == SAMPLE_BLOCKED ? profile_syscall_name(span->syscall) : NULL);
+				   span->state == SAMPLE_BLOCKED ? system_call_name(span->syscall) : NULL);
 		integer_or_null(json, "stack", span->node != 0, (int64_t)span->node - 1);
 		json_stream_string(json, "verdict", validate_verdict_name((enum verdict)span->verdict));
 		json_stream_boolean(json, "estimated", span->estimated);

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/system_calls.h"
 #include "profile.pb-c.h"
 #include "report/cgroup_name.h"
 #include "report/format.h"
@@ -226,7 +227,7 @@ static void add_number_label(struct writer *writer, Pprof__Sample *sample, const
 
 static void add_syscall_label(struct writer *writer, Pprof__Sample *sample, int number)
 {
-	const char *name = profile_syscall_name(number);
+	const char *name = system_call_name(number);
 	char unnamed[32];
 
 	snprintf(unnamed, sizeof(unnamed), "syscall %d", number);

@@ -2,11 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
-#ifndef SYS_epoll_pwait2
-#define SYS_epoll_pwait2 441 /* Linux 5.11; Debian 11 has the headers of 5.10 */
-#endif
+#include "base/system_calls.h"
 
 static const char *const view_names[PROFILE_VIEWS] = {
     [VIEW_WALL] = "wall", [VIEW_CPU] = "cpu", [VIEW_GVL] = "gvl", [VIEW_GC] = "gc"};

@@ -197,6 +197,8 @@ static void describe_thread(const struct session *session, const struct look *lo
 	ret->fiber = thread->fiber;
 	ret->fiber_state = thread->fiber_state;
 	ret->resumed_by = thread->resumed_by;
+	if (native && native->asleep)
+		ret->switches = native->switches;
 	if (native)
 		ret->tid = native->tid;
 	else if (noted != 0)

@@ -10,6 +10,7 @@
 #include "ruby/collections.h"
 #include "ruby/literals.h"
 #include "ruby/stack_pages.h"
+#include "session/calls.h"
 #include "session/rivals.h"
 #include "session/snapshot.h"
 #include "target/live.h"
@@ -390,6 +391,7 @@ struct running {
 	bool ran;			   /* a thread may have run between the copies */
 	struct ruby_threads later;	   /* the list of threads after the second copy */
 	struct collections before, copied; /* the collector before the first copy, and after the last one */
+	struct address_map sleepers;	   /* threads that slept before the first copy (calls.h) */
 };
 
 /*
@@ -463,13 +465,18 @@ static struct error *look_and_mark(const struct session *session, struct look *l
 				   size_t *faults)
 {
 	const struct collections *before = &running->before, *copied = &running->copied;
-	struct error *error =
-	    session->rivals ? look_running_rivals(session, look, running) : look_running(session, look, running);
-	const bool missed = memory_missed(session->memory) > 0;
+	const bool no_rivals = session->rivals == NULL;
+	struct error *error;
 	size_t marked = 0;
+	bool missed;
 
+	calls_note_sleepers(session->target->pid, &running->sleepers);
+	error = no_rivals ? look_running(session, look, running) : look_running_rivals(session, look, running);
+	missed = memory_missed(session->memory) > 0;
 	if (error)
 		return error;
+	if (!look->no_memory)
+		calls_apply_sleepers(&running->sleepers, look->trace);
 	if (!look->no_memory)
 		marked = look_mark_moved(session, look, &running->later);
 	threads_clear(&running->later);
@@ -511,6 +518,7 @@ static struct error *look_unpaused(const struct session *session, struct look *l
 	if (!error && best.trace)
 		look_move(&best, look);
 	look_clear(&best);
+	address_map_clear(&running.sleepers);
 	if (!error)
 		error = failure(session, look);
 	if (!error)

@@ -34,6 +34,7 @@ static bool add_thread(struct core_notes *notes, const uint8_t *bytes, size_t le
 	    .ip = registers.rip,
 	    .sp = registers.rsp,
 	    .fs_base = registers.fs_base,
+	    .call = system_call_of_registers(&registers),
 	};
 	return true;
 }

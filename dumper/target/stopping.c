@@ -124,6 +124,7 @@ static void take_registers(struct native_thread *thread)
 	thread->ip = registers.rip;
 	thread->sp = registers.rsp;
 	thread->fs_base = registers.fs_base;
+	thread->call = system_call_of_registers(&registers);
 }
 
 /*

@@ -15,6 +15,7 @@
 
 #include "base/addresses.h"
 #include "base/error.h"
+#include "target/system_call.h"
 
 /*
  * A mapping of a live process is one line of /proc/PID/maps. A mapping of a core is one entry in the core's list of
@@ -42,6 +43,7 @@ struct native_thread {
 	int pending_signal; /* for a live process: the signal that the thread gets when it goes on; 0: none */
 	int switches_fd;    /* if asleep: the open schedstat file of the thread; else -1 */
 	uint64_t switches;  /* if asleep: how many times the thread had been given a CPU before live_stop() */
+	struct system_call call; /* if stopped, but not asleep: the system call that the stop has interrupted */
 };
 
 struct target;

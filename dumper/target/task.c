@@ -2,12 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "target/process_stat.h"
+
+/* More than any clock has as its number (include/uapi/linux/time.h), and less than any address that is mapped. */
+#define CLOCKS 16
 
 static int open_file(pid_t pid, pid_t tid, const char *name)
 {
@@ -133,6 +138,50 @@ static bool waits_in(const char *channel, const char *function)
 	return strncmp(channel, function, strlen(function)) == 0;
 }
 
+/* Reads the function of the kernel in which the thread is asleep; "" if the kernel does not tell. */
+static void read_channel(const struct task *task, char *ret, size_t size)
+{
+	int fd = open_file(task->pid, task->tid, "wchan");
+
+	read_text(fd, ret, size);
+	close_files(&fd, 1);
+}
+
+/*
+ * After a stop, the kernel goes on with some calls by restart_syscall(2). The arguments are still in the registers, but
+ * the number is not; the kernel's function tells it. These are all calls with such a restart that sleep
+ * (set_restart_fn() in fs/select.c, kernel/time/hrtimer.c, kernel/time/alarmtimer.c and kernel/futex, v5.15 to v6.18).
+ * The first argument of clock_nanosleep(2) is the number of a clock; that of nanosleep(2) is an address.
+ */
+static int restarted_call(const struct task *task, const struct system_call *call)
+{
+	char channel[64] = "";
+
+	read_channel(task, channel, sizeof(channel));
+	if (waits_in(channel, "poll_schedule_timeout"))
+		return SYS_poll;
+	if (waits_in(channel, "futex_"))
+		return SYS_futex;
+	if (strstr(channel, "nanosleep") || strstr(channel, "nsleep"))
+		return call->arguments[0] < CLOCKS ? SYS_clock_nanosleep : SYS_nanosleep;
+	return call->number;
+}
+
+struct system_call task_call(const struct task *task)
+{
+	struct system_call call = {0};
+	uint64_t *const of = call.arguments;
+	char text[256];
+
+	call.known = read_text(task->syscall_fd, text, sizeof(text)) &&
+		     sscanf(text, "%d %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
+			    &call.number, &of[0], &of[1], &of[2], &of[3], &of[4], &of[5], &call.sp) == 8 &&
+		     call.number >= 0;
+	if (call.known && call.number == SYS_restart_syscall)
+		call.number = restarted_call(task, &call);
+	return call.known ? call : (struct system_call){0};
+}
+
 /*
  * Finds out why a thread is asleep. States of proc(5): T is stopped by a signal, t by a tracer, D is an
  * uninterruptible sleep. If it is in an interruptible sleep, but in no system call, the function of the kernel tells:
@@ -148,10 +197,7 @@ static void read_state(const struct task *task, struct task_look *look)
 	look->paging = state == 'D' && look->syscall == -1;
 	look->interruptible = state == 'S';
 	if (state == 'S' && look->syscall == -1) {
-		int fd = open_file(task->pid, task->tid, "wchan");
-
-		read_text(fd, channel, sizeof(channel));
-		close_files(&fd, 1);
+		read_channel(task, channel, sizeof(channel));
 		look->paging = waits_in(channel, "handle_userfault");
 		look->stopped = waits_in(channel, "do_freezer_trap");
 	}

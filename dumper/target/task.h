@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "target/system_call.h"
+
 struct task {
 	int stat_fd, schedstat_fd, syscall_fd; /* descriptors of files in /proc/PID/task/TID; -1 if not open */
 	pid_t pid, tid;
@@ -58,6 +60,13 @@ bool task_cpu_ns(const struct task *task, uint64_t *ret);
  * false if the thread runs, or if the kernel does not tell these values.
  */
 bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp);
+
+/*
+ * The system call in which the thread sleeps. If a stop has interrupted the call, and the kernel goes on with it by
+ * restart_syscall(2), gives the call that was interrupted, if the kernel tells that. Not known if the thread runs or
+ * sleeps in no system call, or if the kernel does not tell.
+ */
+struct system_call task_call(const struct task *task);
 
 struct task_look {
 	bool known;	   /* false: the thread does not exist, or the kernel does not tell the thread's state */

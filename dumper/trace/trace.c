@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "target/call.h"
 
 struct trace_pool {
 	struct trace_pool *next;
@@ -22,8 +23,14 @@ void trace_destroy(struct trace *trace)
 {
 	if (!trace)
 		return;
-	for (size_t i = 0; i < trace->nr_threads; i++)
-		free(trace->threads[i].frames);
+	for (size_t i = 0; i < trace->nr_threads; i++) {
+		struct trace_thread *thread = &trace->threads[i];
+
+		free(thread->frames);
+		if (thread->call)
+			call_clear(thread->call);
+		free(thread->call);
+	}
 	free(trace->threads);
 	free(trace->look.gone);
 	while (trace->pool) {

@@ -55,6 +55,8 @@ enum trace_state {
 	STATE_SUSPENDED, /* a suspended fiber; the fiber's thread can be in any state */
 };
 
+struct call;
+
 /* What a thread or fiber has done since the look before, if the target is looked at several times. */
 enum trace_moved {
 	MOVED_NOT_ASKED, /* there was no look before */
@@ -97,7 +99,13 @@ struct trace_thread {
 	 * The scheduler hook in which the fiber waits ("Scheduler#io_wait"). NULL if the fiber does not wait in a hook.
 	 */
 	const char *waits_in;
-	const char *waits_for;	    /* the method that called the scheduler hook ("IO#read"); NULL if not known */
+	const char *waits_for; /* the method that called the scheduler hook ("IO#read"); NULL if not known */
+	/*
+	 * If the thread of a live process slept when its stack was copied: how many times the kernel had given it a CPU
+	 * before (target/task.h). Otherwise 0.
+	 */
+	uint64_t switches;
+	struct call *call; /* the system call in which the thread is (target/call.h); NULL: in none, or not known */
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
 	struct trace_progress progress; /* all zero if the target is looked at only once */

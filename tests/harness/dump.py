@@ -134,6 +134,11 @@ def check_thread(answer, subject):
     return complaints
 
 
+def without_calls(lines):
+    """The lines of a dump as text, without the system calls of threads and what is known of their descriptors."""
+    return [line for line in lines if not line.startswith(("  in ", "  (system call ", "      "))]
+
+
 def says_version(answer, version):
     """Whether an answer has that version; or, if no one says which it is, releases that are one with it."""
     fit = answer["ruby_versions_fit"]

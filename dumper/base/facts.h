@@ -1,0 +1,65 @@
+/*
+ * Named values that describe one thing, such as a file descriptor: each kind of thing has other values. The names are
+ * those of the JSON output.
+ */
+#ifndef RBDUMP_FACTS_H
+#define RBDUMP_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum fact_kind { FACT_TEXT, FACT_NUMBER, FACT_FLAG, FACT_LIST };
+
+struct fact {
+	const char *name; /* a string literal */
+	enum fact_kind kind;
+	char *text;	     /* for FACT_TEXT: valid UTF-8; else NULL */
+	int64_t number;	     /* for FACT_NUMBER; for FACT_FLAG: 0 or 1 */
+	struct facts *items; /* for FACT_LIST: the things in the list */
+	size_t nr_items;
+};
+
+/* A zeroed struct has no facts. To free the memory, call facts_clear(). */
+struct facts {
+	struct fact *list; /* in the order in which they were added */
+	size_t count;
+	bool failed; /* memory has run out, so a fact is missing */
+};
+
+/* Frees the memory, and leaves no facts. */
+void facts_clear(struct facts *facts);
+
+/*
+ * The functions below add a fact. `name` is a string literal that no other fact of the same thing has. If there is not
+ * enough memory, they set `failed`.
+ */
+
+/* Adds text of any bytes. Bytes that are not valid UTF-8 are written as text_add() writes them. */
+void facts_add_bytes(struct facts *facts, const char *name, const void *bytes, size_t length);
+void facts_add_text(struct facts *facts, const char *name, const char *text);
+void facts_add_number(struct facts *facts, const char *name, int64_t number);
+void facts_add_flag(struct facts *facts, const char *name, bool flag);
+
+/* Adds an empty list, unless there is a list of this name. */
+void facts_add_list(struct facts *facts, const char *name);
+
+/*
+ * Adds a thing to the end of a list, and adds the list if there is none. Returns the thing, which has no facts yet. The
+ * pointer is valid until the next thing is added to the list. Returns NULL if there is not enough memory.
+ */
+struct facts *facts_add_item(struct facts *facts, const char *name);
+
+/* Returns the fact of this name; NULL if there is none. */
+const struct fact *facts_find(const struct facts *facts, const char *name);
+
+/* Returns a text; NULL if there is none of this name. */
+const char *facts_text(const struct facts *facts, const char *name);
+
+/* Returns a number; `otherwise` if there is none of this name. */
+int64_t facts_number(const struct facts *facts, const char *name, int64_t otherwise);
+
+/* Returns a flag; false if there is none of this name. */
+bool facts_flag(const struct facts *facts, const char *name);
+
+#endif

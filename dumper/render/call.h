@@ -1,0 +1,44 @@
+/*
+ * The system call of a thread, as text and as JSON. This header is used only inside render/.
+ */
+#ifndef RBDUMP_RENDER_CALL_H
+#define RBDUMP_RENDER_CALL_H
+
+#include <stdio.h>
+
+#include "base/text.h"
+#include "target/call.h"
+
+struct json_t;
+
+/* The size of a point in time as text, with the NUL. */
+#define CALL_TIME 64
+
+/*
+ * Writes a point in time, in nanoseconds since 1970, as RFC 3339 has it, in UTC and with milliseconds. Writes "" if the
+ * year is out of range.
+ */
+void call_format_time(int64_t ns, char ret[CALL_TIME]);
+
+/*
+ * Appends what a thread does, in words: `reads from fd 7`, `waits for fd 5 (read), fd 9 (read), for at most 5 s`.
+ * Appends nothing if rbdump does not know what the call waits for.
+ */
+void call_add_sentence(struct text *text, const struct call *call);
+
+/*
+ * Appends what a descriptor is, in words: `pipe, written by process 12 (cat) fd 1`. Appends nothing if nothing is known.
+ */
+void call_add_descriptor(struct text *text, const struct facts *facts);
+
+/*
+ * Writes the lines below the heading of a thread: the call, and each of its descriptors. Control characters are written
+ * as \xNN.
+ *   dim, reset  the codes that begin and end the lines; "" without colour
+ */
+void call_print(const struct call *call, const char *dim, const char *reset, FILE *stream);
+
+/* Returns the call as a JSON object (doc/json.md). The caller owns it. NULL if there is not enough memory. */
+struct json_t *call_json(const struct call *call);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Adds to a trace in which system call each thread is, and what the descriptors of the call are.
+ *
+ * All is read after the pause, so the pause does not get longer. The call of a thread belongs to its stack only if the
+ * thread has not run since its stack was copied: the kernel counts how often it gives a thread a CPU
+ * (target/task.h). Otherwise, the call is not shown.
+ */
+#ifndef RBDUMP_CALLS_H
+#define RBDUMP_CALLS_H
+
+#include "base/addresses.h"
+#include "session/session.h"
+#include "trace/trace.h"
+
+/* How long to read calls and their descriptors, to read tables of sockets, and to search for the ends of pipes. */
+#define CALLS_NS   1000000000UL
+#define SOCKETS_NS 500000000UL
+#define ENDS_NS	   500000000UL
+
+/*
+ * Sets `call` of each thread in a trace. Leaves it NULL if the thread was in no system call when its stack was copied,
+ * if its thread in the kernel is not known, or if the kernel does not tell. For a core, a call has only what is in
+ * registers and memory. If there is not enough memory, calls are missing.
+ *   trace  the trace of the session's last look
+ */
+void session_add_calls(const struct session *session, struct trace *trace);
+
+/*
+ * For a target that is not stopped: notes which threads sleep, before their stacks are copied. `ret` maps their tids to
+ * how often the kernel has given them a CPU; the caller frees it. If there is not enough memory, threads are missing.
+ */
+void calls_note_sleepers(pid_t pid, struct address_map *ret);
+
+/* Sets `switches` of each thread in a trace. `sleepers` was noted before the stacks were copied. */
+void calls_apply_sleepers(const struct address_map *sleepers, struct trace *trace);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * What a system call waits for: the numbers and pointers of its arguments, read as the kernel reads them.
+ */
+#ifndef RBDUMP_CALL_H
+#define RBDUMP_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/facts.h"
+#include "target/system_call.h"
+#include "target/target.h"
+
+/* The most descriptors of one call that are listed; select(2) and poll(2) can have thousands. */
+#define CALL_FDS_MAX 64
+
+/* The most descriptors of one call that are looked at to be counted. */
+#define CALL_FDS_COUNTED 65536
+
+/* A descriptor among the arguments of a call. */
+struct call_fd {
+	int fd;
+	const char *role;   /* a preposition: "from", "to"; NULL if the descriptor is the object of the call's action */
+	const char *events; /* what the call waits for ("read, write"); NULL if the action says that */
+	struct facts facts; /* what the descriptor is (target/descriptor.h); empty until it is described */
+};
+
+/* Why a call is not shown; then no other member is set. */
+enum call_missing {
+	CALL_KNOWN,
+	CALL_RAN_ON,	  /* the thread has run since its stack was copied */
+	CALL_OUT_OF_TIME, /* there was no time left to read it */
+};
+
+enum call_limit {
+	CALL_UNLIMITED, /* the call has no timeout, or its timeout could not be read */
+	CALL_FOR,	/* the call has a duration, which counts from when the call began */
+	CALL_UNTIL,	/* the call has a point in time */
+};
+
+/* A zeroed struct is a call of which nothing is known. To free the memory, call call_clear(). */
+struct call {
+	enum call_missing missing;
+	struct system_call at;
+	const char *name;   /* "read"; NULL if this call is not known */
+	const char *action; /* what the thread does: "reads from"; NULL if this call is not decoded */
+	bool locks;	    /* the call waits for a lock of a file */
+	bool for_children;  /* the call waits for one child, or for any */
+	pid_t child;	    /* if `for_children`: the child, as the process knows its pid; 0: any */
+	bool sleeps;	    /* the call does nothing but wait until the time is over */
+	/*
+	 * `object`: what follows the action in a sentence; and, for programs: `child`, `address`, `path`, `to`, `signals`
+	 */
+	struct facts facts;
+	struct call_fd *fds;
+	size_t nr_fds;	  /* at most CALL_FDS_MAX */
+	uint64_t nr_more; /* how many more descriptors the call has */
+	bool unread;	  /* the descriptors, or the timeout, could not be read from the memory */
+	enum call_limit limit;
+	int64_t limit_ns;   /* for CALL_FOR: the duration */
+	bool has_until;	    /* for CALL_UNTIL: the time is known on the clock of this system */
+	int64_t until_ns;   /* if `has_until`: when, in nanoseconds since 1970 */
+	bool has_remaining; /* for CALL_UNTIL: it is known how long that was after the look */
+	int64_t remaining_ns;
+};
+
+/* Frees the memory. */
+void call_clear(struct call *call);
+
+/*
+ * Reads a call. The memory to which the arguments point is read now, so the thread must still be in the call
+ * afterwards; the caller checks that. Returns false if there is not enough memory.
+ *   at           the call; `known` is true
+ *   same_clocks  the target has rbdump's clocks: it is alive, and in the same time namespace
+ *   ret          the caller clears it, even if the function fails
+ */
+bool call_read(struct target *target, const struct system_call *at, bool same_clocks, struct call *ret);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * Words for what a system call or an epoll set waits for: events, and sets of signals.
+ */
+#ifndef RBDUMP_CALL_EVENTS_H
+#define RBDUMP_CALL_EVENTS_H
+
+#include <stdint.h>
+
+#include "base/text.h"
+
+/*
+ * The words for a set of events: "read", "read, write". The flags of poll(2) and epoll(7) have the same values. Errors
+ * and hang-ups are not named, because the kernel always reports them; if there is nothing else: "errors".
+ */
+const char *call_events(uint32_t events);
+
+/*
+ * Appends the names of signals, with ", " between them: "SIGINT, SIGTERM"; a signal without a name has its number.
+ *   set  bit 0 is signal 1, as in the kernel's sigset_t
+ */
+void call_add_signals(struct text *text, uint64_t set);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * What a file descriptor of a live process is, as its links and files in /proc say (proc(5)): /proc/PID/task/TID/fd and
+ * fdinfo. Nothing is opened, and no descriptor is copied: a copy would keep open what the process closes meanwhile.
+ */
+#ifndef RBDUMP_DESCRIPTOR_H
+#define RBDUMP_DESCRIPTOR_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/facts.h"
+
+/*
+ * Describes a descriptor. `facts` receives these facts; each only if it is known and applies:
+ *
+ *   fd          its number
+ *   kind        "file", "directory", "symlink", "terminal", "device", "block-device", "pipe", "fifo", "socket", "eventfd",
+ *               "epoll", "timerfd", "signalfd", "inotify", "fanotify", "pidfd", "memfd", "userfaultfd", "io_uring", "bpf",
+ *               "perf_event", "namespace", "other"; "closed": the thread has no such descriptor; "unknown": the
+ *               kernel does not tell
+ *   path        of a file, directory, terminal, device or FIFO: its path in the target's root directory. Of a memfd: its
+ *               name. For "other" and "bpf": what the kernel calls it
+ *   deleted     true if no path leads to the file any more
+ *   access      "read", "write", "read-write" or "path" (O_PATH)
+ *   offset      where in the file the next read or write begins; only of a file
+ *   size        of a file, in bytes
+ *   nonblocking true if it has O_NONBLOCK
+ *   inode       identifies a pipe, FIFO, socket or file; if it has a path, `device` is the number of its file system
+ *   count       of an eventfd
+ *   signals     of a signalfd
+ *   process     of a pidfd: the process in rbdump's pid namespace; 0: in none that rbdump sees; -1: it has ended
+ *   clock, remaining_ns, interval_ns  of a timerfd; remaining_ns is 0 if it is not set
+ *   watches     of an inotify or a fanotify: how many
+ *   targets     of an epoll set: a list of things with `fd`, `events` and these facts. `more_targets`: how many more
+ *   replaced    of a target of an epoll set: the number is now that of another file, or of none, so nothing else is
+ *               told of it
+ *   protocol    of a socket: the kernel's name ("TCP", "UNIX", …); sockets.h adds addresses and state
+ *
+ * If there is not enough memory, sets `facts->failed`.
+ *   pid, tid  the thread whose descriptor it is, in rbdump's pid namespace
+ */
+void descriptor_describe(pid_t pid, pid_t tid, int fd, struct facts *facts);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * Which processes have the other end of a pipe, a FIFO or a socket: found by the links in /proc/PID/fd of all processes
+ * that rbdump may read.
+ */
+#ifndef RBDUMP_DESCRIPTOR_ENDS_H
+#define RBDUMP_DESCRIPTOR_ENDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/facts.h"
+
+/* The most ends that are listed of one descriptor. */
+#define DESCRIPTOR_ENDS_MAX 8
+
+/*
+ * Searches all processes once for all descriptors. Adds these facts to each descriptor that has another end:
+ *
+ *   ends          a list, perhaps empty, of things with `process`, `name` (the kernel's name of the process) and `fd`.
+ *                 Of a pipe or FIFO that is read, those who can write; of one that is written to, those who can read
+ *   more_ends     how many more ends were found
+ *   ends_missing  why there can be more: "out-of-time", or "refused" (rbdump may not read the descriptors of all
+ *                 processes)
+ *
+ * Does nothing to other descriptors, and to a socket whose `peer` is not known. The search begins with the process
+ * itself and its parent. It cannot find descriptors of processes in pid namespaces that rbdump does not see, of threads
+ * with descriptors of their own, and those that are on their way through a Unix socket.
+ *   wanted, count  what descriptor_describe() and sockets_describe() have told. Several can have the same other end
+ *   until_ns       when to stop, a time of monotonic_ns()
+ */
+void descriptor_ends_find(pid_t pid, struct facts *const *wanted, size_t count, uint64_t until_ns);
+
+#endif

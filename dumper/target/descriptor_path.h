@@ -1,0 +1,21 @@
+/*
+ * The path of an open file of a live process, in the target's root directory, and whether the path still leads to the
+ * file.
+ */
+#ifndef RBDUMP_DESCRIPTOR_PATH_H
+#define RBDUMP_DESCRIPTOR_PATH_H
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/facts.h"
+
+/*
+ * Adds the facts `path` and `deleted` (descriptor.h). The kernel appends " (deleted)" to the path of a deleted file;
+ * but the name of a file can end like that, too. So the link count and the path itself decide.
+ *   link    what the link in /proc/PID/fd says; begins with "/"
+ *   status  of the file
+ */
+void descriptor_path_add(pid_t pid, const char *link, const struct statx *status, struct facts *facts);
+
+#endif

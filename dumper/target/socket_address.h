@@ -1,0 +1,33 @@
+/*
+ * Addresses of sockets as text: `127.0.0.1:80`, `[::1]:80`, the path of a Unix socket, or `@NAME` for an abstract one.
+ */
+#ifndef RBDUMP_SOCKET_ADDRESS_H
+#define RBDUMP_SOCKET_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+/*
+ * Appends an address. Appends nothing if the address is incomplete or of another family.
+ *   bytes, length  a struct sockaddr of any family, as a program passes it to the kernel; may be hostile
+ */
+void socket_address_add(struct text *text, const void *bytes, size_t length);
+
+/*
+ * Appends an internet address and a port. An IPv4 address that is mapped to IPv6 is written as the kernel's tools write
+ * it: `[::ffff:127.0.0.1]:80`.
+ *   v6       whether all 16 bytes are an address; otherwise, the first 4 bytes are one
+ *   address  in network byte order
+ */
+void socket_address_add_internet(struct text *text, bool v6, const uint8_t address[16], unsigned int port);
+
+/*
+ * Appends the name of a Unix socket. In an abstract name (its first byte is NUL), and for each NUL in it, an "@" is
+ * written.
+ */
+void socket_address_add_unix(struct text *text, const char *name, size_t length);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * Lines of the tables of sockets in /proc/PID/net (proc(5)): tcp, udp, udplite, raw, icmp, each also for IPv6; unix,
+ * netlink and packet.
+ */
+#ifndef RBDUMP_SOCKET_ROWS_H
+#define RBDUMP_SOCKET_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/facts.h"
+
+/* The states of a TCP socket that matter here (include/net/tcp_states.h). */
+#define SOCKET_ESTABLISHED 1
+#define SOCKET_CLOSED	   7
+#define SOCKET_LISTEN	   10
+
+/* A line of an internet protocol. */
+struct socket_row {
+	uint64_t inode;
+	bool v6;
+	uint8_t local[16], remote[16]; /* in network byte order; IPv4 addresses in the first 4 bytes */
+	unsigned int local_port, remote_port, state;
+	unsigned int send_queue, receive_queue;
+};
+
+/* Reads a line. Returns false if it is no line of a socket, such as the first line. */
+bool socket_row_read(const char *line, bool v6, struct socket_row *ret);
+
+/*
+ * Adds the facts `local`, `remote`, `state`, `receive_queue` and `send_queue` (sockets.h).
+ *   tcp  whether the protocol is TCP, in which a closed socket is not just an unconnected one
+ */
+void socket_row_add(const struct socket_row *row, bool tcp, struct facts *facts);
+
+/* Whether one is the other end of the other one's connection. */
+bool socket_rows_meet(const struct socket_row *one, const struct socket_row *other);
+
+/*
+ * Each of these reads a line, and returns the inode of its socket; 0 if it is no line of a socket. If `facts` is not
+ * NULL, adds what the line says.
+ */
+uint64_t socket_row_unix(const char *line, struct facts *facts);
+uint64_t socket_row_netlink(const char *line, struct facts *facts);
+uint64_t socket_row_packet(const char *line, struct facts *facts);
+
+/* Adds the facts `type` and `state` of a Unix socket, by the kernel's numbers. */
+void socket_add_unix_state(unsigned int type, unsigned int state, struct facts *facts);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * The system call in which a thread is: its number and its arguments, as the registers have them.
+ */
+#ifndef RBDUMP_SYSTEM_CALL_H
+#define RBDUMP_SYSTEM_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+#define SYSTEM_CALL_ARGUMENTS 6
+
+struct system_call {
+	bool known; /* false: the thread is in no system call, or it is not known in which; nothing else is set */
+	int number; /* of x86_64 (base/system_calls.h) */
+	uint64_t arguments[SYSTEM_CALL_ARGUMENTS];
+	uint64_t sp; /* the stack pointer of the thread */
+};
+
+/*
+ * The system call that a stop or a signal has interrupted. A call that was not interrupted, and has returned, is not
+ * meant: the thread is no longer in it.
+ */
+struct system_call system_call_of_registers(const struct user_regs_struct *registers);
+
+/* Whether both are the same call from the same place: number, arguments and stack pointer are the same. */
+bool system_call_same(const struct system_call *one, const struct system_call *other);
+
+#endif
