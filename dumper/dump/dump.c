@@ -117,7 +117,7 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 	if (stops)
 		error = stop_guard_enter();
 	if (!error)
-		error = session_open_target(&options->target, options->no_stop, &session, &trace);
+		error = session_open_target(&options->target, options->no_stop, &options->native, &session, &trace);
 	if (stops) {
 		stop_guard_leave();
 		stop_guard_end();

@@ -8,11 +8,13 @@
 
 #include "base/error.h"
 #include "base/target_options.h"
+#include "mixed/mixed.h"
 
 struct dump_options {
 	struct target_options target;
 	bool json;
 	bool no_stop; /* do not stop the target */
+	struct mixed_options native; /* which native frames to print; not with `no_stop` */
 	bool another; /* another target was printed before, so text output begins with an empty line */
 };
 

@@ -26,11 +26,40 @@ static const char *qualification(const char *name, const char *label)
 	return name + same;
 }
 
+/* A native function, or the mark that the native stack was lost. */
+static void put_native(const struct trace_frame *frame, const struct palette *palette, FILE *stream)
+{
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+	const char *module = slash ? slash + 1 : frame->module;
+
+	if (frame->lost) {
+		fprintf(stream, "%s[the native stack cannot be followed further: %s]%s\n", palette->bad, frame->lost,
+			palette->reset);
+		return;
+	}
+	fputs(palette->path, stream);
+	text_print(frame->path ? frame->path : module ? module : "?", stream);
+	if (frame->has_line)
+		fprintf(stream, ":%lld", (long long)frame->line);
+	fprintf(stream, "%s:in '", palette->reset);
+	text_print(frame->label, stream);
+	fprintf(stream, "' %s(%s", palette->dim, frame->inlined ? "inlined" : "native");
+	if (frame->path && module) {
+		fputs(", ", stream);
+		text_print(module, stream);
+	}
+	fprintf(stream, ")%s\n", palette->reset);
+}
+
 static void put_frame(const struct trace_frame *frame, const struct palette *palette, FILE *stream)
 {
 	const char *qualified = NULL;
 
 	fputs("    ", stream);
+	if (frame->kind == TRACE_NATIVE) {
+		put_native(frame, palette, stream);
+		return;
+	}
 	if (frame->kind == TRACE_UNREADABLE) {
 		fprintf(stream, "%s[unreadable frame at 0x%llx: %s]%s\n", palette->bad,
 			(unsigned long long)frame->address, validate_reason_text(frame->reason), palette->reset);
@@ -112,7 +141,11 @@ static void put_fiber(const struct trace_thread *thread, bool with_ractor, const
 
 static void put_thread(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
 {
-	if (thread->suspended) {
+	if (thread->native) {
+		fprintf(stream, "\n%sNative thread", palette->bold);
+		put_identity(thread, false, stream);
+		fputs(palette->reset, stream);
+	} else if (thread->suspended) {
 		put_fiber(thread, with_ractor, palette, stream);
 	} else {
 		fprintf(stream, "\n%sThread", palette->bold);
@@ -127,6 +160,9 @@ static void put_thread(const struct trace_thread *thread, bool with_ractor, cons
 		fprintf(stream, " %s[%s: %s%s%s%s]%s", palette->bad, validate_verdict_name(thread->verdict),
 			validate_reason_text(thread->reason), thread->window ? " (" : "",
 			thread->window ? thread->window : "", thread->window ? ")" : "", palette->reset);
+	if (thread->unplaced)
+		fprintf(stream, " %s[native frames may be in wrong places among the frames of Ruby]%s", palette->bad,
+			palette->reset);
 	fputc('\n', stream);
 	if (thread->nr_frames == 0)
 		fprintf(stream, "    %s(no frames)%s\n", palette->dim, palette->reset);
@@ -227,13 +263,14 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 {
 	const struct palette *palette = colour ? &coloured : &plain;
 	bool with_ractor = false;
-	size_t nr_fibers = 0, nr_threads;
+	size_t nr_fibers = 0, nr_natives = 0, nr_threads;
 
 	for (size_t i = 0; i < trace->nr_threads; i++) {
 		with_ractor |= trace->threads[i].ractor > 1;
 		nr_fibers += trace->threads[i].suspended;
+		nr_natives += trace->threads[i].native;
 	}
-	nr_threads = trace->nr_threads - nr_fibers;
+	nr_threads = trace->nr_threads - nr_fibers - nr_natives;
 	fprintf(stream, "%s%s %d", palette->bold, trace->of_core ? "Core of process" : "Process", trace->pid);
 	if (trace->of_core && trace->core.program) {
 		fputs(" (", stream);
@@ -245,6 +282,8 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 	fprintf(stream, "\n%zu thread%s", nr_threads, nr_threads == 1 ? "" : "s");
 	if (nr_fibers > 0)
 		fprintf(stream, ", %zu suspended fiber%s", nr_fibers, nr_fibers == 1 ? "" : "s");
+	if (nr_natives > 0)
+		fprintf(stream, ", %zu native thread%s", nr_natives, nr_natives == 1 ? "" : "s");
 	if (trace->of_core)
 		put_core(&trace->core, palette, stream);
 	else

@@ -1,0 +1,199 @@
+#include "mixed/native_walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* How many words of the stack are searched for the return address into the interpreter. */
+#define JIT_WORDS 64u
+
+/* The longest instruction that calls: ff 94 24 and four bytes. */
+#define CALL_LENGTH 7u
+
+static const char *reason_of(enum unwind_result result, const struct native_stack *stack)
+{
+	switch (result) {
+	case UNWIND_NO_RULE:
+		return "there is no call frame information for this code";
+	case UNWIND_NOT_SUPPORTED:
+		return "the call frame information of this code is not supported";
+	case UNWIND_NOT_KNOWN:
+		return "a register that is needed here is not known";
+	case UNWIND_NOT_COPIED:
+		return stack->cut ? "only the innermost part of the native stack was copied"
+				  : "it continues in memory that was not copied";
+	case UNWIND_NOT_ABOVE:
+		return "the next frame would not be above this one";
+	default:
+		return NULL;
+	}
+}
+
+static bool add(struct native_walk *walk, const struct native_walker *walker, const struct unwind_registers *registers)
+{
+	if (!array_make_room(walk->of, walk->capacity, walk->count + 1))
+		return false;
+	walk->of[walk->count++] = (struct walked_function){
+	    .ip = registers->ip,
+	    .is_caller = registers->is_caller,
+	    .function = machine_code_function(walker->code, registers->ip - (registers->is_caller ? 1 : 0)),
+	};
+	return true;
+}
+
+static struct unwind_memory memory_of(const struct native_stack *stack)
+{
+	return (struct unwind_memory){.start = stack->start, .length = stack->length, .bytes = stack->bytes};
+}
+
+static bool word_at(const struct native_stack *stack, uint64_t address, uint64_t *ret)
+{
+	if (stack->length < sizeof(*ret) || address - stack->start > stack->length - sizeof(*ret))
+		return false;
+	memcpy(ret, stack->bytes + (address - stack->start), sizeof(*ret));
+	return true;
+}
+
+/* ---- calls */
+
+/* The instructions before an address in Ruby's file. False if it is none, or if they cannot be read. */
+static bool read_before(const struct native_walker *walker, uint64_t address, uint8_t bytes[CALL_LENGTH])
+{
+	const struct module_segment *whole = &walker->module->whole;
+
+	return address > whole->start + CALL_LENGTH && address < whole->end &&
+	       memory_read(walker->text, address - CALL_LENGTH, bytes, CALL_LENGTH);
+}
+
+/* Whether an indirect call ends at an address (opcode FF /2: Intel's manual, volume 2, CALL). */
+static bool is_after_indirect_call(const struct native_walker *walker, uint64_t address)
+{
+	uint8_t bytes[CALL_LENGTH];
+	const uint8_t *end = bytes + CALL_LENGTH;
+
+	if (!read_before(walker, address, bytes))
+		return false;
+	return (end[-2] == 0xff && ((end[-1] & 0xf8) == 0xd0 || (end[-1] & 0xf8) == 0x10)) ||
+	       (end[-3] == 0xff && (end[-2] & 0xf8) == 0x50) || (end[-4] == 0xff && end[-3] == 0x54) ||
+	       (end[-6] == 0xff && ((end[-5] & 0xf8) == 0x90 || end[-5] == 0x15)) ||
+	       (end[-7] == 0xff && end[-6] == 0x94);
+}
+
+/* Whether any call ends at an address. */
+static bool is_after_call(const struct native_walker *walker, uint64_t address)
+{
+	uint8_t bytes[CALL_LENGTH];
+
+	return is_after_indirect_call(walker, address) ||
+	       (read_before(walker, address, bytes) && bytes[CALL_LENGTH - 5] == 0xe8);
+}
+
+/* Finds the interpreter that has called JIT-compiled code. Returns false if it was not found. */
+static bool leave_generated(const struct native_walker *walker, struct unwind_registers *registers,
+			    const struct native_stack *stack)
+{
+	const struct unwind_memory memory = memory_of(stack);
+	const uint64_t sp = registers->of[UNWIND_RSP];
+
+	for (uint64_t at = sp; at < sp + JIT_WORDS * 8; at += 8) {
+		struct unwind_registers caller = {.known = 1u << UNWIND_RSP, .is_caller = true}, next;
+
+		if (!word_at(stack, at, &caller.ip))
+			return false;
+		caller.of[UNWIND_RSP] = at + 8;
+		next = caller;
+		if (!is_after_indirect_call(walker, caller.ip) ||
+		    unwind_next(walker->unwinder, &next, &memory) != UNWIND_CALLER || !is_after_call(walker, next.ip))
+			continue;
+		*registers = caller;
+		return true;
+	}
+	return false;
+}
+
+/* ---- the walk */
+
+/* A function that a signal has interrupted can be on another stack. Of a core, that stack can still be copied. */
+static void follow_to_other_stack(const struct native_walker *walker, uint64_t sp, struct native_stack *stack)
+{
+	if (sp >= stack->start && sp - stack->start < stack->length)
+		return;
+	if (walker->target->operations->runs) {
+		*stack = (struct native_stack){0};
+		return;
+	}
+	if (!native_stacks_prepare(walker->stacks, 1))
+		return;
+	native_stacks_want(walker->stacks, walker->target, sp);
+	native_stacks_copy(walker->stacks, walker->target);
+	*stack = native_stacks_of(walker->stacks, 0);
+}
+
+/* Goes on to the caller. Returns false at the end, and sets why. */
+static bool step(const struct native_walker *walker, struct unwind_registers *registers, struct native_stack *stack,
+		 struct native_walk *walk)
+{
+	const enum machine_code_kind kind = walk->of[walk->count - 1].function.kind;
+	const struct unwind_memory memory = memory_of(stack);
+	enum unwind_result result;
+
+	if (kind == MACHINE_CODE_GENERATED) {
+		if (leave_generated(walker, registers, stack))
+			return true;
+		walk->lost = "code that a JIT compiler has made has no call frame information";
+		return false;
+	}
+	result = unwind_next(walker->unwinder, registers, &memory);
+	if (result == UNWIND_INTERRUPTED)
+		follow_to_other_stack(walker, registers->of[UNWIND_RSP], stack);
+	if (result == UNWIND_CALLER || result == UNWIND_INTERRUPTED)
+		return true;
+	walk->lost = reason_of(result, stack);
+	walk->needs_registers = result == UNWIND_NOT_KNOWN;
+	return false;
+}
+
+bool native_walk(const struct native_walker *walker, const struct thread_registers *from, bool is_caller,
+		 const struct native_stack *stack, struct native_walk *ret)
+{
+	struct unwind_registers registers = {.ip = from->ip, .known = from->known, .is_caller = is_caller};
+	struct native_stack current = *stack;
+
+	_Static_assert(sizeof(registers.of) == sizeof(from->of), "both have the numbers of DWARF");
+	memcpy(registers.of, from->of, sizeof(registers.of));
+	*ret = (struct native_walk){0};
+	do {
+		if (ret->count == NATIVE_WALK_MAX) {
+			ret->lost = "it has too many frames";
+			return true;
+		}
+		if (!add(ret, walker, &registers))
+			return false;
+	} while (step(walker, &registers, &current, ret));
+	return true;
+}
+
+void native_walk_clear(struct native_walk *walk)
+{
+	free(walk->of);
+	*walk = (struct native_walk){0};
+}
+
+bool native_walk_left_fiber(const struct native_walker *walker, uint64_t end, const struct native_stack *stack,
+			    struct thread_registers *ret)
+{
+	/* In the order in which they are pushed, the first of them directly below the return address. */
+	static const uint8_t pushed[] = {UNWIND_RBP, UNWIND_RBX, 12, 13, 14, 15};
+
+	*ret = (struct thread_registers){.known = 1u << UNWIND_RSP};
+	ret->of[UNWIND_RSP] = end;
+	if (!word_at(stack, end - 8, &ret->ip) || !is_after_call(walker, ret->ip))
+		return false;
+	for (size_t i = 0; i < sizeof(pushed); i++) {
+		if (!word_at(stack, end - 16 - 8 * i, &ret->of[pushed[i]]))
+			return false;
+		ret->known |= 1u << pushed[i];
+	}
+	return true;
+}
