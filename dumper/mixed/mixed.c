@@ -27,10 +27,12 @@ struct mixed {
 	struct symbolizer *symbolizer;
 	uint64_t loop; /* where the function that interprets code begins; 0: not known */
 	size_t functions_left;
-	size_t nr_copied;		/* how many threads were copied */
-	struct address_map of_contexts; /* from an execution context of a fiber to the index of its copy */
-	uint64_t *contexts;
-	size_t nr_contexts, contexts_capacity;
+	size_t nr_copied; /* how many threads were copied */
+	struct address_map vm_stacks; /* from the start of a VM stack to its end */
+	struct address_map of_fibers; /* from an rb_fiber_t to its index in `fibers` */
+	uint64_t *fibers;	      /* the suspended fibers whose stacks were copied after those of the threads */
+	size_t nr_fibers, fibers_capacity;
+	struct addresses calls_c; /* functions that call methods in C */
 };
 
 struct error *mixed_create(const struct mixed_options *options, struct target *target, const struct module *module,
@@ -78,31 +80,66 @@ void mixed_destroy(struct mixed *mixed)
 	unwinder_destroy(mixed->walker.unwinder);
 	machine_code_close(mixed->walker.code);
 	symbolizer_close(mixed->symbolizer);
-	address_map_clear(&mixed->of_contexts);
-	free(mixed->contexts);
+	address_map_clear(&mixed->vm_stacks);
+	address_map_clear(&mixed->of_fibers);
+	addresses_clear(&mixed->calls_c);
+	free(mixed->fibers);
 	free(mixed);
 }
 
 /* ---- copies */
 
-bool mixed_prepare(struct mixed *mixed, const uint64_t *contexts, size_t count)
+/* Notes where the VM stacks are, because native stacks can contain them. Returns false if there is not enough memory. */
+static bool note_vm_stacks(struct mixed *mixed, const struct stack *stacks, size_t count)
+{
+	bool enough = true;
+
+	address_map_clear(&mixed->vm_stacks);
+	for (size_t i = 0; i < count && enough; i++) {
+		const struct stack_facts *facts = &stacks[i].facts;
+		uint64_t length, end;
+
+		if (!stacks[i].started || __builtin_mul_overflow(facts->words, 8, &length) ||
+		    __builtin_add_overflow(facts->vm_stack, length, &end))
+			continue;
+		enough = address_map_add(&mixed->vm_stacks, facts->vm_stack, end);
+	}
+	address_map_sort(&mixed->vm_stacks);
+	native_stacks_omit(mixed->walker.stacks, &mixed->vm_stacks);
+	return enough;
+}
+
+/* Notes the fibers, and which copy each of them will have. Returns false if there is not enough memory. */
+static bool note_fibers(struct mixed *mixed, const struct ruby_fibers *fibers)
+{
+	if (!array_make_room(mixed->fibers, mixed->fibers_capacity, fibers->count))
+		return false;
+	mixed->nr_fibers = fibers->count;
+	address_map_clear(&mixed->of_fibers);
+	for (size_t i = 0; i < fibers->count; i++) {
+		mixed->fibers[i] = fibers->fibers[i].address;
+		if (!address_map_add(&mixed->of_fibers, mixed->fibers[i], i))
+			return false;
+	}
+	address_map_sort(&mixed->of_fibers);
+	return true;
+}
+
+bool mixed_prepare(struct mixed *mixed, const struct ruby_fibers *fibers, const struct stack *stacks, size_t nr_stacks)
 {
 	struct target *target = mixed->walker.target;
 	size_t nr_threads = 0;
 	pid_t *tids;
 
-	if (!sleepers_choose(&mixed->walker) || !array_make_room(mixed->contexts, mixed->contexts_capacity, count))
+	if (!note_vm_stacks(mixed, stacks, nr_stacks) || !note_fibers(mixed, fibers) ||
+	    !sleepers_choose(&mixed->walker))
 		return false;
-	if (count > 0)
-		memcpy(mixed->contexts, contexts, count * sizeof(*contexts));
-	mixed->nr_contexts = count;
-	address_map_clear(&mixed->of_contexts);
 	/* Stacks may be in memory that is new. */
 	if (target->operations->update_mappings)
 		target->operations->update_mappings(target);
 	tids = live_list_threads(target->pid, &nr_threads);
 	free(tids);
-	return native_stacks_prepare(mixed->walker.stacks, nr_threads + NEW_THREADS + count);
+	return native_stacks_prepare(mixed->walker.stacks, nr_threads + NEW_THREADS + fibers->count);
 }
 
 static uint64_t stack_pointer(const struct thread_registers *registers)
@@ -110,12 +147,12 @@ static uint64_t stack_pointer(const struct thread_registers *registers)
 	return registers->known >> UNWIND_RSP & 1 ? registers->of[UNWIND_RSP] : 0;
 }
 
-/* Where the native stack of an execution context ended when it was left; 0 if not known. */
-static uint64_t end_of_context(const struct ruby *ruby, uint64_t context)
+/* The stack pointer that a fiber had when it was left; 0 if not known. */
+static uint64_t end_of_fiber(const struct ruby *ruby, uint64_t fiber)
 {
 	struct access access = ruby_access(ruby);
 	const uint64_t end =
-	    layout_has(ruby->layout, F_ec_machine_end) ? access_member(&access, context, F_ec_machine_end) : 0;
+	    layout_has(ruby->layout, F_fiber_native) ? access_member(&access, fiber, F_fiber_native) : 0;
 
 	return access.failed ? 0 : end;
 }
@@ -135,8 +172,8 @@ void mixed_copy(struct mixed *mixed, const struct ruby *ruby)
 	mixed->nr_copied = target->nr_threads;
 	for (size_t i = 0; i < target->nr_threads; i++)
 		native_stacks_want(stacks, target, stack_pointer(&target->threads[i].registers));
-	for (size_t i = 0; i < mixed->nr_contexts; i++)
-		native_stacks_want(stacks, target, sp_of_left(end_of_context(ruby, mixed->contexts[i])));
+	for (size_t i = 0; i < mixed->nr_fibers; i++)
+		native_stacks_want(stacks, target, sp_of_left(end_of_fiber(ruby, mixed->fibers[i])));
 	native_stacks_copy(stacks, target);
 }
 
@@ -176,19 +213,13 @@ static bool walk_thread(struct mixed *mixed, size_t index, struct native_walk *r
 }
 
 /* The same for a suspended fiber. */
-static bool walk_fiber(struct mixed *mixed, const struct ruby *ruby, uint64_t context, struct native_walk *ret)
+static bool walk_fiber(struct mixed *mixed, const struct ruby *ruby, uint64_t fiber, struct native_walk *ret)
 {
-	const uint64_t end = end_of_context(ruby, context), *index = address_map_find(&mixed->of_contexts, context);
-	struct thread_registers registers;
+	const uint64_t end = end_of_fiber(ruby, fiber), *index = address_map_find(&mixed->of_fibers, fiber);
 	struct native_stack stack;
 
-	*ret = (struct native_walk){.lost = "where the fiber was left is not known"};
-	if (end == 0)
-		return true;
 	stack = stack_copy(mixed, index ? mixed->nr_copied + *index : SIZE_MAX, sp_of_left(end));
-	if (!native_walk_left_fiber(&mixed->walker, end, &stack, &registers))
-		return true;
-	return native_walk(&mixed->walker, &registers, true, &stack, ret);
+	return native_walk_fiber(&mixed->walker, end, &stack, ret);
 }
 
 /* ---- merging */
@@ -249,7 +280,8 @@ static void describe_functions(const struct mixed *mixed, const struct native_wa
 		ret[i] = (struct merge_function){
 		    .start = function->start,
 		    .interprets = of_ruby && (function->start == mixed->loop || machine_interprets(function->name)),
-		    .calls_c = of_ruby && machine_calls_c(function->name),
+		    .calls_c = of_ruby && (addresses_have(&mixed->calls_c, function->start) ||
+					   machine_calls_c(function->name)),
 		};
 		/* JIT-compiled code that vm_exec() calls runs in place of the function that interprets code. */
 		if (function->kind == MACHINE_CODE_GENERATED && i + 1 < walk->count)
@@ -294,28 +326,81 @@ static bool add_frames(struct mixed *mixed, const struct native_walk *walk, cons
 	return true;
 }
 
+/* Both stacks of a thread, described for merge_stacks(). */
+struct described {
+	struct merge_function *functions;
+	size_t nr_functions;
+	struct merge_frame *frames;
+};
+
+static void described_clear(struct described *described)
+{
+	free(described->functions);
+	free(described->frames);
+}
+
+/* Returns false if there is not enough memory. The caller calls described_clear() in any case. */
+static bool describe(struct mixed *mixed, const struct ruby *ruby, const struct native_walk *walk,
+		     const struct stack *stack, struct described *ret)
+{
+	/* The mark that the native stack was lost has the place of a function. */
+	ret->nr_functions = walk->count + (walk->lost != NULL);
+	ret->functions = calloc(ret->nr_functions + 1, sizeof(*ret->functions));
+	ret->frames = calloc(stack->nr_frames + 1, sizeof(*ret->frames));
+	if (!ret->functions || !ret->frames)
+		return false;
+	find_loop(mixed, ruby, stack);
+	describe_frames(ruby, stack, ret->frames);
+	describe_functions(mixed, walk, ret->functions);
+	return true;
+}
+
+/*
+ * The caller of a function that implements a method is a function that calls methods in C. That tells these functions in
+ * a file without symbols. Returns false if there is not enough memory.
+ */
+static bool learn_calls(struct mixed *mixed, const struct ruby *ruby, const struct native_walk *walk,
+			const struct stack *stack)
+{
+	struct addresses implement = {0};
+	struct described described = {0};
+	bool enough = describe(mixed, ruby, walk, stack, &described);
+
+	for (size_t i = 0; i < stack->nr_frames && enough; i++)
+		if (described.frames[i].function != 0)
+			enough = addresses_add(&implement, described.frames[i].function);
+	addresses_sort(&implement);
+	for (size_t i = 0; i + 1 < walk->count && enough; i++)
+		if (addresses_have(&implement, described.functions[i].start) &&
+		    !described.functions[i + 1].interprets && is_of_ruby(mixed, &walk->of[i + 1].function) &&
+		    !addresses_have(&mixed->calls_c, described.functions[i + 1].start)) {
+			enough = addresses_add(&mixed->calls_c, described.functions[i + 1].start);
+			addresses_sort(&mixed->calls_c);
+		}
+	addresses_clear(&implement);
+	described_clear(&described);
+	return enough;
+}
+
 /* Replaces the frames of a thread with the merged ones. Returns false if there is not enough memory. */
 static bool merge(struct mixed *mixed, const struct ruby *ruby, const struct native_walk *walk,
 		  const struct stack *stack, struct trace *trace, struct trace_thread *thread)
 {
-	/* The mark that the native stack was lost has the place of a function. */
-	const size_t nr_functions = walk->count + (walk->lost != NULL), count = nr_functions + stack->nr_frames;
-	struct merge_function *functions = calloc(nr_functions + 1, sizeof(*functions));
-	struct merge_frame *frames = calloc(stack->nr_frames + 1, sizeof(*frames));
-	struct merge_item *items = calloc(count + 1, sizeof(*items));
+	struct described described = {0};
 	struct frame_list list = {0};
-	bool enough = functions && frames && items;
+	struct merge_item *items = NULL;
+	bool enough = describe(mixed, ruby, walk, stack, &described);
+	const size_t count = described.nr_functions + stack->nr_frames;
 
-	if (enough) {
-		find_loop(mixed, ruby, stack);
-		describe_frames(ruby, stack, frames);
-		describe_functions(mixed, walk, functions);
-		thread->unplaced =
-		    !merge_stacks(functions, nr_functions, frames, stack->nr_frames, !walk->lost, items);
+	if (enough)
+		items = calloc(count + 1, sizeof(*items));
+	if (items) {
+		thread->unplaced = !merge_stacks(described.functions, described.nr_functions, described.frames,
+						 stack->nr_frames, !walk->lost, items);
 		enough = add_frames(mixed, walk, stack, items, count, trace, thread, &list);
 	}
-	free(functions);
-	free(frames);
+	enough &= items != NULL;
+	described_clear(&described);
 	free(items);
 	if (!enough) {
 		free(list.of);
@@ -348,37 +433,46 @@ static size_t index_of(const struct mixed *mixed, pid_t tid)
 	return SIZE_MAX;
 }
 
-static bool merge_one(struct mixed *mixed, const struct ruby *ruby, const struct stack *stack, struct trace *trace,
-		      struct trace_thread *thread)
+/* Unwinds the native stack of a thread or fiber of Ruby. Returns false if there is not enough memory. */
+static bool walk_one(struct mixed *mixed, const struct ruby *ruby, const struct trace_thread *thread,
+		     struct native_walk *ret)
 {
 	const size_t index = index_of(mixed, thread->tid);
-	struct native_walk walk = {0};
 	bool enough = true;
 
+	*ret = (struct native_walk){0};
 	if (thread->suspended)
-		enough = walk_fiber(mixed, ruby, stack->ec, &walk);
+		enough = walk_fiber(mixed, ruby, thread->fiber, ret);
 	else if (index != SIZE_MAX)
-		enough = walk_thread(mixed, index, &walk);
+		enough = walk_thread(mixed, index, ret);
 	else
-		walk.lost = "the native thread is not known";
-	if (enough) {
-		limit(mixed, &walk);
-		enough = merge(mixed, ruby, &walk, stack, trace, thread);
-	}
-	native_walk_clear(&walk);
+		ret->lost = "the native thread is not known";
+	limit(mixed, ret);
+	return enough;
+}
+
+/* Unwinds all, and learns from all of them before the first is merged. Returns false if there is not enough memory. */
+static bool merge_all(struct mixed *mixed, const struct ruby *ruby, const struct stack *stacks, struct trace *trace)
+{
+	struct native_walk *walks = calloc(trace->nr_threads + 1, sizeof(*walks));
+	bool enough = walks && note_vm_stacks(mixed, stacks, trace->nr_threads);
+
+	for (size_t i = 0; i < trace->nr_threads && enough; i++)
+		enough = walk_one(mixed, ruby, &trace->threads[i], &walks[i]) &&
+			 learn_calls(mixed, ruby, &walks[i], &stacks[i]);
+	for (size_t i = 0; i < trace->nr_threads && enough; i++)
+		enough = merge(mixed, ruby, &walks[i], &stacks[i], trace, &trace->threads[i]);
+	for (size_t i = 0; walks && i < trace->nr_threads; i++)
+		native_walk_clear(&walks[i]);
+	free(walks);
 	return enough;
 }
 
 struct error *mixed_merge(struct mixed *mixed, const struct ruby *ruby, const struct stack *stacks, struct trace *trace)
 {
 	const enum memory_kind kind = memory_reads(ruby->memory, MEMORY_LASTS);
-	bool enough = true;
+	const bool enough = merge_all(mixed, ruby, stacks, trace);
 
-	for (size_t i = 0; i < mixed->nr_contexts && enough; i++)
-		enough = address_map_add(&mixed->of_contexts, mixed->contexts[i], i);
-	address_map_sort(&mixed->of_contexts);
-	for (size_t i = 0; i < trace->nr_threads && enough; i++)
-		enough = merge_one(mixed, ruby, &stacks[i], trace, &trace->threads[i]);
 	memory_reads(ruby->memory, kind);
 	return enough ? NULL : error_no_memory();
 }

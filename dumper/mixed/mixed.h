@@ -10,6 +10,7 @@
 #define RBDUMP_MIXED_H
 
 #include "base/error.h"
+#include "ruby/fibers.h"
 #include "ruby/frame.h"
 #include "target/module.h"
 #include "trace/trace.h"
@@ -40,14 +41,16 @@ void mixed_destroy(struct mixed *mixed); /* NULL is fine */
 /*
  * Prepares for a pause of a live process. Decides which sleeping threads must be stopped. Returns false if there is not
  * enough memory.
- *   contexts, count  the execution contexts of the suspended fibers that are known
+ *   fibers  the suspended fibers that are known
+ *   stacks  the stacks that are known, because native stacks can contain them
  */
-bool mixed_prepare(struct mixed *mixed, const uint64_t *contexts, size_t count);
+bool mixed_prepare(struct mixed *mixed, const struct ruby_fibers *fibers, const struct stack *stacks,
+		   size_t nr_stacks);
 
 /*
  * Copies the native stacks of all threads, and of the fibers that were given to mixed_prepare(). Call this function while
  * the process is stopped. It makes one system call, or a few.
- *   ruby  to read execution contexts, from a snapshot that already contains them
+ *   ruby  to read fibers, from a snapshot that already contains them
  */
 void mixed_copy(struct mixed *mixed, const struct ruby *ruby);
 

@@ -78,8 +78,8 @@ static void name_function(const struct symbolized *symbolized, const struct walk
 	const uint64_t address = function->ip - (function->is_caller ? 1 : 0);
 	const struct machine_function *of = &function->function;
 
-	/* A symbol without a size may be that of a function before this one. */
-	if (symbolized->function && address - symbolized->offset >= of->start) {
+	/* A symbol without a size may be that of a function before this one, unless debug info knows the code. */
+	if (symbolized->function && (symbolized->file || address - symbolized->offset >= of->start)) {
 		frame->name = trace_string(trace, symbolized->function);
 		frame->label = with_offset(trace, symbolized->function,
 					   symbolized->offset + (function->is_caller ? 1 : 0));

@@ -42,17 +42,20 @@ static bool add(struct native_walk *walk, const struct native_walker *walker, co
 	return true;
 }
 
-static struct unwind_memory memory_of(const struct native_stack *stack)
-{
-	return (struct unwind_memory){.start = stack->start, .length = stack->length, .bytes = stack->bytes};
-}
+/* A stack as the unwinder takes it: its parts, each of which leads to the next. */
+struct linked_stack {
+	struct unwind_memory parts[NATIVE_PARTS];
+};
 
-static bool word_at(const struct native_stack *stack, uint64_t address, uint64_t *ret)
+static void link_parts(const struct native_stack *stack, struct linked_stack *ret)
 {
-	if (stack->length < sizeof(*ret) || address - stack->start > stack->length - sizeof(*ret))
-		return false;
-	memcpy(ret, stack->bytes + (address - stack->start), sizeof(*ret));
-	return true;
+	for (size_t i = 0; i < NATIVE_PARTS; i++)
+		ret->parts[i] = (struct unwind_memory){
+		    .start = stack->parts[i].start,
+		    .length = stack->parts[i].length,
+		    .bytes = stack->parts[i].bytes,
+		    .next = i + 1 < NATIVE_PARTS ? &ret->parts[i + 1] : NULL,
+		};
 }
 
 /* ---- calls */
@@ -91,20 +94,19 @@ static bool is_after_call(const struct native_walker *walker, uint64_t address)
 
 /* Finds the interpreter that has called JIT-compiled code. Returns false if it was not found. */
 static bool leave_generated(const struct native_walker *walker, struct unwind_registers *registers,
-			    const struct native_stack *stack)
+			    const struct unwind_memory *memory)
 {
-	const struct unwind_memory memory = memory_of(stack);
 	const uint64_t sp = registers->of[UNWIND_RSP];
 
 	for (uint64_t at = sp; at < sp + JIT_WORDS * 8; at += 8) {
 		struct unwind_registers caller = {.known = 1u << UNWIND_RSP, .is_caller = true}, next;
 
-		if (!word_at(stack, at, &caller.ip))
+		if (!unwind_word(memory, at, &caller.ip))
 			return false;
 		caller.of[UNWIND_RSP] = at + 8;
 		next = caller;
 		if (!is_after_indirect_call(walker, caller.ip) ||
-		    unwind_next(walker->unwinder, &next, &memory) != UNWIND_CALLER || !is_after_call(walker, next.ip))
+		    unwind_next(walker->unwinder, &next, memory) != UNWIND_CALLER || !is_after_call(walker, next.ip))
 			continue;
 		*registers = caller;
 		return true;
@@ -117,14 +119,13 @@ static bool leave_generated(const struct native_walker *walker, struct unwind_re
 /* A function that a signal has interrupted can be on another stack. Of a core, that stack can still be copied. */
 static void follow_to_other_stack(const struct native_walker *walker, uint64_t sp, struct native_stack *stack)
 {
-	if (sp >= stack->start && sp - stack->start < stack->length)
+	if (sp >= stack->parts[0].start && sp - stack->parts[0].start < stack->parts[0].length)
 		return;
 	if (walker->target->operations->runs) {
 		*stack = (struct native_stack){0};
 		return;
 	}
-	if (!native_stacks_prepare(walker->stacks, 1))
-		return;
+	native_stacks_forget(walker->stacks);
 	native_stacks_want(walker->stacks, walker->target, sp);
 	native_stacks_copy(walker->stacks, walker->target);
 	*stack = native_stacks_of(walker->stacks, 0);
@@ -135,16 +136,17 @@ static bool step(const struct native_walker *walker, struct unwind_registers *re
 		 struct native_walk *walk)
 {
 	const enum machine_code_kind kind = walk->of[walk->count - 1].function.kind;
-	const struct unwind_memory memory = memory_of(stack);
 	enum unwind_result result;
+	struct linked_stack memory;
 
+	link_parts(stack, &memory);
 	if (kind == MACHINE_CODE_GENERATED) {
-		if (leave_generated(walker, registers, stack))
+		if (leave_generated(walker, registers, &memory.parts[0]))
 			return true;
 		walk->lost = "code that a JIT compiler has made has no call frame information";
 		return false;
 	}
-	result = unwind_next(walker->unwinder, registers, &memory);
+	result = unwind_next(walker->unwinder, registers, &memory.parts[0]);
 	if (result == UNWIND_INTERRUPTED)
 		follow_to_other_stack(walker, registers->of[UNWIND_RSP], stack);
 	if (result == UNWIND_CALLER || result == UNWIND_INTERRUPTED)
@@ -180,20 +182,47 @@ void native_walk_clear(struct native_walk *walk)
 	*walk = (struct native_walk){0};
 }
 
-bool native_walk_left_fiber(const struct native_walker *walker, uint64_t end, const struct native_stack *stack,
-			    struct thread_registers *ret)
+/* ---- fibers */
+
+/* How far above the noted stack pointer the return address can be, in words. */
+#define LEFT_WORDS 16u
+
+/* The registers of a fiber that was left, if the return address of coroutine_transfer() is at an address. */
+static bool registers_of_left(const struct native_walker *walker, uint64_t at, const struct unwind_memory *memory,
+			      struct thread_registers *ret)
 {
 	/* In the order in which they are pushed, the first of them directly below the return address. */
 	static const uint8_t pushed[] = {UNWIND_RBP, UNWIND_RBX, 12, 13, 14, 15};
 
 	*ret = (struct thread_registers){.known = 1u << UNWIND_RSP};
-	ret->of[UNWIND_RSP] = end;
-	if (!word_at(stack, end - 8, &ret->ip) || !is_after_call(walker, ret->ip))
+	ret->of[UNWIND_RSP] = at + 8;
+	if (!unwind_word(memory, at, &ret->ip) || !is_after_call(walker, ret->ip))
 		return false;
 	for (size_t i = 0; i < sizeof(pushed); i++) {
-		if (!word_at(stack, end - 16 - 8 * i, &ret->of[pushed[i]]))
+		if (!unwind_word(memory, at - 8 * (i + 1), &ret->of[pushed[i]]))
 			return false;
 		ret->known |= 1u << pushed[i];
 	}
+	return true;
+}
+
+bool native_walk_fiber(const struct native_walker *walker, uint64_t end, const struct native_stack *stack,
+		       struct native_walk *ret)
+{
+	struct linked_stack memory;
+
+	link_parts(stack, &memory);
+	for (uint64_t at = end - 8; at != end + 8 * LEFT_WORDS; at += 8) {
+		struct thread_registers registers;
+
+		if (!registers_of_left(walker, at, &memory.parts[0], &registers))
+			continue;
+		if (!native_walk(walker, &registers, true, stack, ret))
+			return false;
+		if (!ret->lost || at == end - 8)
+			return true;
+		native_walk_clear(ret);
+	}
+	*ret = (struct native_walk){.lost = "where the fiber was left is not known"};
 	return true;
 }

@@ -51,13 +51,15 @@ bool native_walk(const struct native_walker *walker, const struct thread_registe
 void native_walk_clear(struct native_walk *walk);
 
 /*
- * Finds the registers that a fiber had when it was left. coroutine_transfer() pushes six registers below its return
- * address (coroutine/amd64/Context.S, 2.7.4 to 3.4.5), and its caller notes the stack pointer directly before the call
- * (cont.c, fiber_setcontext()). Returns false if the copy does not contain these words, or if no call is before the
- * return address.
- *   end  the stack pointer that was noted: ec.machine.stack_end
+ * Unwinds the stack of a suspended fiber. coroutine_transfer() pushes six registers below its return address
+ * (coroutine/amd64/Context.S, 2.7.4 to 3.4.5), and its caller notes the stack pointer before the call (cont.c,
+ * fiber_setcontext()). Mostly, the return address is directly below the noted stack pointer. But if the call is the last
+ * one of its caller (2.7), the return address is some words above. Such a place is taken only if the whole stack can be
+ * unwound from there.
+ *   end  the stack pointer that was noted: cont.machine.stack
+ * Returns false if there is not enough memory. Otherwise, the caller frees `ret` with native_walk_clear().
  */
-bool native_walk_left_fiber(const struct native_walker *walker, uint64_t end, const struct native_stack *stack,
-			    struct thread_registers *ret);
+bool native_walk_fiber(const struct native_walker *walker, uint64_t end, const struct native_stack *stack,
+		       struct native_walk *ret);
 
 #endif

@@ -122,19 +122,17 @@ static const struct rule *rule_at(struct unwinder *unwinder, uint64_t address)
 
 /* ---- expressions */
 
-static bool is_copied(const struct unwind_memory *memory, uint64_t address)
+bool unwind_word(const struct unwind_memory *memory, uint64_t address, uint64_t *ret)
 {
-	return memory->length >= sizeof(uint64_t) && address - memory->start <= memory->length - sizeof(uint64_t);
-}
+	for (; memory; memory = memory->next) {
+		const uint64_t offset = address - memory->start;
 
-static bool word_at(const struct unwind_memory *memory, uint64_t address, uint64_t *ret)
-{
-	const uint64_t offset = address - memory->start;
-
-	if (!is_copied(memory, address))
-		return false;
-	memcpy(ret, memory->bytes + offset, sizeof(*ret));
-	return true;
+		if (memory->length < sizeof(*ret) || offset > memory->length - sizeof(*ret))
+			continue;
+		memcpy(ret, memory->bytes + offset, sizeof(*ret));
+		return true;
+	}
+	return false;
 }
 
 struct values {
@@ -224,9 +222,10 @@ static bool run(struct values *values, const Dwarf_Op *operation, const struct u
 	case DW_OP_deref:
 		if (values->count == 0)
 			return false;
-		if (!is_copied(memory, values->of[values->count - 1]))
-			values->failed = UNWIND_NOT_COPIED;
-		return word_at(memory, values->of[values->count - 1], &values->of[values->count - 1]);
+		if (unwind_word(memory, values->of[values->count - 1], &values->of[values->count - 1]))
+			return true;
+		values->failed = UNWIND_NOT_COPIED;
+		return false;
 	default:
 		return combine(values, atom);
 	}
@@ -270,7 +269,7 @@ static void step_register(const struct rule *rule, uint32_t column, const struct
 		next->of[column] = registers->of[column];
 		known = registers->known >> column & 1;
 	} else if (find_saved(rule, column, registers, frame, &at)) {
-		known = word_at(memory, at, &next->of[column]);
+		known = unwind_word(memory, at, &next->of[column]);
 	}
 	next->known |= (uint32_t)known << column;
 }
@@ -283,7 +282,7 @@ static enum unwind_result step_ip(const struct rule *rule, const struct unwind_r
 
 	if (!find_saved(rule, RETURN_ADDRESS, registers, frame, &at))
 		return UNWIND_NOT_SUPPORTED;
-	if (!word_at(memory, at, ret))
+	if (!unwind_word(memory, at, ret))
 		return UNWIND_NOT_COPIED;
 	return *ret == 0 ? UNWIND_OUTERMOST : UNWIND_CALLER;
 }

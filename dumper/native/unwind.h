@@ -31,11 +31,15 @@ struct unwind_registers {
 	bool is_caller;
 };
 
-/* A copy of the innermost part of a native stack: the bytes at the addresses [start, start + length). */
+/* A copy of a part of a native stack: the bytes at the addresses [start, start + length). */
 struct unwind_memory {
 	uint64_t start, length;
 	const uint8_t *bytes;
+	const struct unwind_memory *next; /* another part of the same stack; NULL if there is none */
 };
+
+/* Reads a word. Returns false if the copy does not contain the whole word. */
+bool unwind_word(const struct unwind_memory *memory, uint64_t address, uint64_t *ret);
 
 struct unwinder;
 

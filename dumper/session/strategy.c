@@ -176,18 +176,9 @@ static struct error *look_and_search(const struct session *session, struct look 
 /* Before a pause: prepares for copies of the native stacks, also of those of the fibers that the last look has found. */
 static struct error *prepare_natives(const struct session *session, const struct look *look)
 {
-	const size_t count = look->fibers.count;
-	uint64_t *contexts;
-	bool enough;
-
-	if (!session->mixed)
+	if (!session->mixed || mixed_prepare(session->mixed, &look->fibers, look->stacks, look->nr_stacks))
 		return NULL;
-	contexts = calloc(count + 1, sizeof(*contexts));
-	for (size_t i = 0; contexts && i < count; i++)
-		contexts[i] = look->fibers.fibers[i].ec;
-	enough = contexts && mixed_prepare(session->mixed, contexts, count);
-	free(contexts);
-	return enough ? NULL : error_no_memory();
+	return error_no_memory();
 }
 
 static struct error *note_pauses(struct look *look, const struct pauses *pauses)

@@ -18,13 +18,18 @@
 
 static const char first_stack[] = "[stack]";
 
-struct place {
+struct part {
 	size_t first, count; /* in pages */
 	bool cut;
 };
 
+struct place {
+	struct part parts[NATIVE_PARTS];
+};
+
 struct native_stacks {
-	struct place *places; /* of each thread */
+	const struct address_map *holes; /* NULL: none */
+	struct place *places;		 /* of each stack */
 	size_t nr_places, capacity;
 	uint8_t *bytes; /* NATIVE_STACKS_MAX bytes of address space */
 	uint64_t pages[PAGES];
@@ -92,34 +97,60 @@ static bool find_end(const struct target *target, uint64_t sp, uint64_t *ret)
 	return mapping->start <= sp || (strcmp(mapping->path, first_stack) == 0 && mapping->start - sp < GROWTH);
 }
 
-/* The pages of a stack that are to be copied. */
-static struct place plan(const struct native_stacks *stacks, const struct target *target, uint64_t sp)
+static uint64_t page_of(uint64_t address)
 {
-	const uint64_t start = sp / MEMORY_PAGE * MEMORY_PAGE;
-	struct place place = {.first = stacks->nr_pages};
-	uint64_t end, wanted;
+	return address / MEMORY_PAGE * MEMORY_PAGE;
+}
 
-	if (sp == 0 || !find_end(target, sp, &end) || end <= start)
-		return place;
-	wanted = (end - start) / MEMORY_PAGE;
-	place.count = wanted < STACK_PAGES ? (size_t)wanted : STACK_PAGES;
-	if (place.count > PAGES - stacks->nr_pages)
-		place.count = PAGES - stacks->nr_pages;
-	place.cut = place.count < wanted;
-	return place;
+/* Adds the pages of a part of a stack that is not longer than `room` pages. */
+static struct part plan(struct native_stacks *stacks, uint64_t start, uint64_t end, size_t room)
+{
+	struct part part = {.first = stacks->nr_pages};
+	const uint64_t wanted = end > start ? (end - start + MEMORY_PAGE - 1) / MEMORY_PAGE : 0;
+
+	if (room > PAGES - stacks->nr_pages)
+		room = PAGES - stacks->nr_pages;
+	part.count = wanted < room ? (size_t)wanted : room;
+	part.cut = part.count < wanted;
+	for (size_t i = 0; i < part.count; i++)
+		stacks->pages[stacks->nr_pages++] = start + i * MEMORY_PAGE;
+	return part;
+}
+
+/* The VM stack in a native stack. Its start and end are `end` if there is none. */
+static void find_hole(const struct native_stacks *stacks, uint64_t start, uint64_t end, uint64_t *hole,
+		      uint64_t *hole_end)
+{
+	const struct address_map *holes = stacks->holes;
+	const size_t at = holes ? array_first(holes->pairs, holes->count, one, one->address >= start) : 0;
+
+	*hole = *hole_end = end;
+	if (!holes || at == holes->count || holes->pairs[at].other > end ||
+	    holes->pairs[at].other <= holes->pairs[at].address)
+		return;
+	*hole = holes->pairs[at].address;
+	*hole_end = holes->pairs[at].other;
 }
 
 void native_stacks_want(struct native_stacks *stacks, const struct target *target, uint64_t sp)
 {
-	const uint64_t start = sp / MEMORY_PAGE * MEMORY_PAGE;
-	struct place place;
+	uint64_t end, hole, hole_end;
+	struct place *place;
 
 	if (stacks->nr_places == stacks->capacity)
 		return;
-	place = plan(stacks, target, sp);
-	for (size_t i = 0; i < place.count; i++)
-		stacks->pages[stacks->nr_pages++] = start + i * MEMORY_PAGE;
-	stacks->places[stacks->nr_places++] = place;
+	place = &stacks->places[stacks->nr_places++];
+	*place = (struct place){0};
+	if (sp == 0 || !find_end(target, sp, &end) || end <= sp)
+		return;
+	find_hole(stacks, sp, end, &hole, &hole_end);
+	place->parts[0] = plan(stacks, page_of(sp), hole, STACK_PAGES);
+	place->parts[1] = plan(stacks, page_of(hole_end), end, STACK_PAGES - place->parts[0].count);
+}
+
+void native_stacks_omit(struct native_stacks *stacks, const struct address_map *holes)
+{
+	stacks->holes = holes;
 }
 
 void native_stacks_copy(struct native_stacks *stacks, const struct target *target)
@@ -133,22 +164,27 @@ void native_stacks_copy(struct native_stacks *stacks, const struct target *targe
 					       stacks->bytes + first * MEMORY_PAGE, stacks->ok + first);
 }
 
+static struct native_part copied(const struct native_stacks *stacks, const struct part *part, bool *cut)
+{
+	size_t count = 0;
+
+	while (count < part->count && stacks->ok[part->first + count])
+		count++;
+	*cut |= part->cut || count < part->count;
+	if (count == 0)
+		return (struct native_part){0};
+	return (struct native_part){
+	    .start = stacks->pages[part->first],
+	    .length = count * MEMORY_PAGE,
+	    .bytes = stacks->bytes + part->first * MEMORY_PAGE,
+	};
+}
+
 struct native_stack native_stacks_of(const struct native_stacks *stacks, size_t index)
 {
 	struct native_stack stack = {0};
-	struct place place;
-	size_t count = 0;
 
-	if (index >= stacks->nr_places)
-		return stack;
-	place = stacks->places[index];
-	while (count < place.count && stacks->ok[place.first + count])
-		count++;
-	stack.cut = place.cut || count < place.count;
-	if (count == 0)
-		return stack;
-	stack.start = stacks->pages[place.first];
-	stack.length = count * MEMORY_PAGE;
-	stack.bytes = stacks->bytes + place.first * MEMORY_PAGE;
+	for (size_t i = 0; i < NATIVE_PARTS && index < stacks->nr_places; i++)
+		stack.parts[i] = copied(stacks, &stacks->places[index].parts[i], &stack.cut);
 	return stack;
 }

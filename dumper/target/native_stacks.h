@@ -2,8 +2,12 @@
  * Copies of the native stacks of a target's threads. While a process is stopped, only the bytes are copied. They are
  * unwound after the process goes on (mixed/native_walk.h).
  *
- * A copy begins at the page of the stack pointer, and ends where the mapping of the stack ends, but after at most
+ * A copy begins at the page of the stack pointer, and ends where the mapping of the stack ends, but has at most
  * NATIVE_STACK_MAX bytes. All copies together have at most NATIVE_STACKS_MAX bytes.
+ *
+ * A native stack can contain a VM stack of Ruby, which is large: Ruby allocates the VM stacks of threads and fibers there
+ * (up to 3.2 thread.c, thread_start_func_2(): ALLOCA_N; cont.c, fiber_initialize_coroutine()). No call is in it, so the
+ * copy omits it, and has two parts.
  */
 #ifndef RBDUMP_NATIVE_STACKS_H
 #define RBDUMP_NATIVE_STACKS_H
@@ -13,12 +17,19 @@
 #define NATIVE_STACK_MAX  (1u << 20)
 #define NATIVE_STACKS_MAX (16u << 20)
 
-/* The copy of one stack, or of a part of it. */
-struct native_stack {
+/* Bytes that were copied. */
+struct native_part {
 	uint64_t start; /* the address of the first byte */
-	size_t length;	/* 0: nothing could be copied */
-	bool cut;	/* the stack is longer than the copy */
+	size_t length;	/* 0: nothing was copied */
 	const uint8_t *bytes;
+};
+
+#define NATIVE_PARTS 2
+
+/* The copy of one stack. */
+struct native_stack {
+	struct native_part parts[NATIVE_PARTS]; /* the innermost part first */
+	bool cut;				/* the stack is longer than the copy */
 };
 
 struct native_stacks;
@@ -26,6 +37,12 @@ struct native_stacks;
 /* Returns NULL if there is not enough memory. */
 struct native_stacks *native_stacks_create(void);
 void native_stacks_destroy(struct native_stacks *stacks); /* NULL is fine */
+
+/*
+ * Says what native stacks contain that is not copied.
+ *   holes  from where each VM stack begins to where it ends, sorted; must outlive `stacks`, or the next call
+ */
+void native_stacks_omit(struct native_stacks *stacks, const struct address_map *holes);
 
 /*
  * Forgets all copies, and prepares for copies of `count` stacks, so that native_stacks_want() and native_stacks_copy()
