@@ -13,9 +13,9 @@
 struct dump_options {
 	struct target_options target;
 	bool json;
-	bool no_stop; /* do not stop the target */
+	bool no_stop;		     /* do not stop the target */
 	struct mixed_options native; /* which native frames to print; not with `no_stop` */
-	bool another; /* another target was printed before, so text output begins with an empty line */
+	bool another;		     /* another target was printed before, so text output begins with an empty line */
 };
 
 /*

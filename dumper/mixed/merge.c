@@ -12,8 +12,7 @@ struct merging {
 static void put_functions(struct merging *merging, size_t end)
 {
 	while (merging->next_function < end)
-		merging->ret[merging->count++] =
-		    (struct merge_item){.native = true, .index = merging->next_function++};
+		merging->ret[merging->count++] = (struct merge_item){.native = true, .index = merging->next_function++};
 }
 
 static void put_frame(struct merging *merging)

@@ -27,7 +27,7 @@ struct mixed {
 	struct symbolizer *symbolizer;
 	uint64_t loop; /* where the function that interprets code begins; 0: not known */
 	size_t functions_left;
-	size_t nr_copied; /* how many threads were copied */
+	size_t nr_copied;	      /* how many threads were copied */
 	struct address_map vm_stacks; /* from the start of a VM stack to its end */
 	struct address_map of_fibers; /* from an rb_fiber_t to its index in `fibers` */
 	uint64_t *fibers;	      /* the suspended fibers whose stacks were copied after those of the threads */
@@ -58,8 +58,7 @@ struct error *mixed_create(const struct mixed_options *options, struct target *t
 		walker->unwinder = unwinder_create(walker->code);
 		walker->stacks = native_stacks_create();
 		walker->text = memory_create(target_read_pages, target, TEXT_PAGES);
-		if (!walker->unwinder || !walker->text || !walker->stacks ||
-		    !native_stacks_prepare(walker->stacks, 1))
+		if (!walker->unwinder || !walker->text || !walker->stacks || !native_stacks_prepare(walker->stacks, 1))
 			error = error_no_memory();
 	}
 	if (error) {
@@ -280,8 +279,8 @@ static void describe_functions(const struct mixed *mixed, const struct native_wa
 		ret[i] = (struct merge_function){
 		    .start = function->start,
 		    .interprets = of_ruby && (function->start == mixed->loop || machine_interprets(function->name)),
-		    .calls_c = of_ruby && (addresses_have(&mixed->calls_c, function->start) ||
-					   machine_calls_c(function->name)),
+		    .calls_c = of_ruby &&
+			       (addresses_have(&mixed->calls_c, function->start) || machine_calls_c(function->name)),
 		};
 		/* JIT-compiled code that vm_exec() calls runs in place of the function that interprets code. */
 		if (function->kind == MACHINE_CODE_GENERATED && i + 1 < walk->count)

@@ -44,8 +44,7 @@ void mixed_destroy(struct mixed *mixed); /* NULL is fine */
  *   fibers  the suspended fibers that are known
  *   stacks  the stacks that are known, because native stacks can contain them
  */
-bool mixed_prepare(struct mixed *mixed, const struct ruby_fibers *fibers, const struct stack *stacks,
-		   size_t nr_stacks);
+bool mixed_prepare(struct mixed *mixed, const struct ruby_fibers *fibers, const struct stack *stacks, size_t nr_stacks);
 
 /*
  * Copies the native stacks of all threads, and of the fibers that were given to mixed_prepare(). Call this function while

@@ -81,8 +81,8 @@ static void name_function(const struct symbolized *symbolized, const struct walk
 	/* A symbol without a size may be that of a function before this one, unless debug info knows the code. */
 	if (symbolized->function && (symbolized->file || address - symbolized->offset >= of->start)) {
 		frame->name = trace_string(trace, symbolized->function);
-		frame->label = with_offset(trace, symbolized->function,
-					   symbolized->offset + (function->is_caller ? 1 : 0));
+		frame->label =
+		    with_offset(trace, symbolized->function, symbolized->offset + (function->is_caller ? 1 : 0));
 		return;
 	}
 	frame->name = trace_string(trace, of->name);

@@ -135,20 +135,24 @@ static void follow_to_other_stack(const struct native_walker *walker, uint64_t s
 static bool step(const struct native_walker *walker, struct unwind_registers *registers, struct native_stack *stack,
 		 struct native_walk *walk)
 {
-	const enum machine_code_kind kind = walk->of[walk->count - 1].function.kind;
+	struct walked_function *last = &walk->of[walk->count - 1];
 	enum unwind_result result;
 	struct linked_stack memory;
 
 	link_parts(stack, &memory);
-	if (kind == MACHINE_CODE_GENERATED) {
+	if (last->function.kind == MACHINE_CODE_GENERATED) {
 		if (leave_generated(walker, registers, &memory.parts[0]))
 			return true;
 		walk->lost = "code that a JIT compiler has made has no call frame information";
 		return false;
 	}
 	result = unwind_next(walker->unwinder, registers, &memory.parts[0]);
-	if (result == UNWIND_INTERRUPTED)
+	if (result == UNWIND_INTERRUPTED) {
+		/* The handler returns to the beginning of this function, and not to behind a call. */
+		last->is_caller = false;
+		last->function = machine_code_function(walker->code, last->ip);
 		follow_to_other_stack(walker, registers->of[UNWIND_RSP], stack);
+	}
 	if (result == UNWIND_CALLER || result == UNWIND_INTERRUPTED)
 		return true;
 	walk->lost = reason_of(result, stack);

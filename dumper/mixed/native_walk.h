@@ -37,7 +37,7 @@ struct walked_function {
 struct native_walk {
 	struct walked_function *of; /* the innermost first */
 	size_t count, capacity;
-	const char *lost;      /* why the stack could not be followed further; NULL: the last function is the outermost */
+	const char *lost; /* why the stack could not be followed further; NULL: the last function is the outermost */
 	bool needs_registers; /* the reason is that a register is not known */
 };
 

@@ -152,7 +152,8 @@ static struct error *open_symbolizer(pid_t pid, struct target *core, struct symb
 	    .debuginfo_path = &symbolizer->folders,
 	};
 	symbolizer->dwfl = dwfl_begin(&symbolizer->callbacks);
-	if (!symbolizer->files || !symbolizer->kept || !symbolizer->dwfl || !open_root(symbolizer, core ? getpid() : pid)) {
+	if (!symbolizer->files || !symbolizer->kept || !symbolizer->dwfl ||
+	    !open_root(symbolizer, core ? getpid() : pid)) {
 		symbolizer_close(symbolizer);
 		return error_no_memory();
 	}

@@ -1,7 +1,7 @@
 /*
- * Symbolizes addresses of a process or a core. The function and the offset of an address come from the symbol table. The inlined
- * functions, the source file and the line come from debug info. The debug info is in the mapped ELF file, or in a
- * separate debug file. rbdump finds the debug file through the debuglink, in the build-id folders or through
+ * Symbolizes addresses of a process or a core. The function and the offset of an address come from the symbol table.
+ * The inlined functions, the source file and the line come from debug info. The debug info is in the mapped ELF file,
+ * or in a separate debug file. rbdump finds the debug file through the debuglink, in the build-id folders or through
  * debuginfod.
  *
  * rbdump does not stop the process to symbolize addresses. Only symbolizer_open() reads the process, so symbolize()

@@ -103,13 +103,13 @@ static json_t *list_object(enum list_missing missing, uint64_t count)
 static json_t *thread_object(const struct trace_thread *thread)
 {
 	json_t *object =
-	    json_pack("{s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o}", "thread",
-			 address_or_null(thread->id), "tid", integer_or_null(thread->tid), "ractor",
-			 thread->ended || thread->native ? json_null() : json_integer((json_int_t)thread->ractor), "name",
-			 string_or_null(thread->name), "main", (int)thread->main, "state",
-			 trace_state_name(thread->state), "verdict", validate_verdict_name(thread->verdict), "reason",
-			 string_or_null(validate_reason_name(thread->reason)), "window", string_or_null(thread->window),
-			 "fiber", fiber_object(thread), "frames", render_json_frames(thread));
+	    json_pack("{s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o}", "thread", address_or_null(thread->id),
+		      "tid", integer_or_null(thread->tid), "ractor",
+		      thread->ended || thread->native ? json_null() : json_integer((json_int_t)thread->ractor), "name",
+		      string_or_null(thread->name), "main", (int)thread->main, "state", trace_state_name(thread->state),
+		      "verdict", validate_verdict_name(thread->verdict), "reason",
+		      string_or_null(validate_reason_name(thread->reason)), "window", string_or_null(thread->window),
+		      "fiber", fiber_object(thread), "frames", render_json_frames(thread));
 
 	if (object && thread->native)
 		json_object_set_new(object, "native", json_true());

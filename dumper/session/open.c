@@ -109,8 +109,8 @@ struct error *session_open_core(const struct session_core_options *options, stru
 		error =
 		    time_limit_begin(session->target->operations->name, session->target->pid, options->time_limit_s);
 		if (!error)
-			error = core_explain(session->target, open_session(session, options->ruby_version,
-									   &options->native, trace));
+			error = core_explain(session->target,
+					     open_session(session, options->ruby_version, &options->native, trace));
 		time_limit_end();
 	}
 	return finish(session, error, ret);

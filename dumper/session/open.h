@@ -9,7 +9,7 @@
 #include "session/session.h"
 
 struct session_options {
-	bool no_stop;		   /* do not pause the target */
+	bool no_stop;		     /* do not pause the target */
 	struct mixed_options native; /* which native frames the trace gets; not with `no_stop` */
 	bool sampling;		   /* fail if sampling is impossible (see live_check_calls(), live_check_stopping()) */
 	const char *offsets;	   /* the path of a layout file; NULL: search for a layout */
@@ -19,10 +19,10 @@ struct session_options {
 
 struct session_core_options {
 	struct core_options core;
-	const char *offsets;	   /* as above */
-	bool nearest;		   /* as above */
-	const char *ruby_version;  /* the version that the user gave for the core, such as "3.4.5"; NULL if none */
-	unsigned int time_limit_s; /* as above */
+	const char *offsets;	     /* as above */
+	bool nearest;		     /* as above */
+	const char *ruby_version;    /* the version that the user gave for the core, such as "3.4.5"; NULL if none */
+	unsigned int time_limit_s;   /* as above */
 	struct mixed_options native; /* as above */
 };
 

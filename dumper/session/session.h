@@ -46,7 +46,7 @@ struct session {
 	size_t nr_fits;
 	/* If the source of `layout` is LAYOUT_NEAREST: the releases that the layout is for. */
 	char releases[64];
-	struct mixed *mixed; /* native frames (mixed/mixed.h); NULL: none are wanted */
+	struct mixed *mixed;	    /* native frames (mixed/mixed.h); NULL: none are wanted */
 	struct native_ids *natives; /* used for sampling; only one thread of rbdump may use this member at a time */
 	/* The target has another pid namespace, so the tids in its memory differ from the tids that rbdump sees. */
 	bool foreign_pids;

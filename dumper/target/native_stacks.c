@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "memory/page.h"
 
-#define PAGES	   (NATIVE_STACKS_MAX / MEMORY_PAGE)
+#define PAGES	    (NATIVE_STACKS_MAX / MEMORY_PAGE)
 #define STACK_PAGES (NATIVE_STACK_MAX / MEMORY_PAGE)
 
 /* How much memory the kernel provides before the target is stopped, for each thread: most stacks are shorter. */
@@ -43,8 +43,8 @@ struct native_stacks *native_stacks_create(void)
 
 	if (!stacks)
 		return NULL;
-	stacks->bytes = mmap(NULL, NATIVE_STACKS_MAX, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	stacks->bytes =
+	    mmap(NULL, NATIVE_STACKS_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (stacks->bytes != MAP_FAILED)
 		return stacks;
 	free(stacks);

@@ -88,10 +88,10 @@ struct trace_thread {
 	uint64_t fiber;		 /* address of the fiber that has this stack; 0 if not known */
 	const char *fiber_state; /* state of the fiber ("resumed"); NULL if not known */
 	bool suspended;		 /* this is the stack of a suspended fiber */
-	bool native;		 /* this is a native thread that Ruby does not know; `id` is 0, `name` is the kernel's */
-	bool unplaced;		 /* native frames may be in wrong places among the frames of Ruby */
-	bool ended;		 /* this is a fiber whose thread has ended: tid and ractor are not known */
-	uint64_t resumed_by;	 /* address of the fiber that resumed this fiber; 0 if there is no such fiber */
+	bool native;	     /* this is a native thread that Ruby does not know; `id` is 0, `name` is the kernel's */
+	bool unplaced;	     /* native frames may be in wrong places among the frames of Ruby */
+	bool ended;	     /* this is a fiber whose thread has ended: tid and ractor are not known */
+	uint64_t resumed_by; /* address of the fiber that resumed this fiber; 0 if there is no such fiber */
 	/*
 	 * The scheduler hook in which the fiber waits ("Scheduler#io_wait"). NULL if the fiber does not wait in a hook.
 	 */

@@ -1,8 +1,8 @@
 #include <string.h>
 
-#include "dump/dump.h"
 #include "base/tell.h"
 #include "dump/children.h"
+#include "dump/dump.h"
 #include "store/make_file.h"
 #include "verbs/help.h"
 #include "verbs/target_arguments.h"
