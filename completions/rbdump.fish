@@ -43,7 +43,7 @@ complete -c rbdump -n "not __rbdump_verb record report experiment heap object la
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l children -d "also dump all descendants"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l json -d "print JSON instead of text"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l no-stop -d "do not pause the process"
-complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l native -d "also print native frames" -a "last all"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l native -d "also print native frames"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l inlines -d "with --native, also print functions that are inlined"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l offsets -d "use this layout" -r -F
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l nearest -d "if the release has no layout, use the nearest layout"

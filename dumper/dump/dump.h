@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/target_options.h"
-#include "mixed/mixed.h"
+#include "mixed/mixed_options.h"
 
 struct dump_options {
 	struct target_options target;

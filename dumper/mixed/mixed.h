@@ -10,22 +10,11 @@
 #define RBDUMP_MIXED_H
 
 #include "base/error.h"
+#include "mixed/mixed_options.h"
 #include "ruby/fibers.h"
 #include "ruby/frame.h"
 #include "target/module.h"
 #include "trace/trace.h"
-
-enum mixed_which {
-	MIXED_NONE, /* no native frames */
-	MIXED_LAST, /* only the native functions that run inside of the innermost frame of Ruby */
-	MIXED_RUBY, /* the native frames of all threads of Ruby */
-	MIXED_ALL,  /* also the threads that Ruby does not know */
-};
-
-struct mixed_options {
-	enum mixed_which which;
-	bool inlines; /* also show functions that are inlined */
-};
 
 struct mixed;
 

@@ -131,7 +131,9 @@ bool mapped_files_is_generated(const struct mapped_files *files, uint64_t addres
 {
 	const size_t at = mapping_of(files, address);
 
-	if (files->target && files->target->operations->executes)
+	if (!files->target)
+		return false;
+	if (files->target->operations->executes)
 		return at == SIZE_MAX && files->target->operations->executes(files->target, address);
 	/* A path may be in brackets, as "[anon:Ruby:YJIT]" is. */
 	return at != SIZE_MAX && files->target->mappings[at].executable && files->target->mappings[at].path[0] != '/' &&

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "mixed/mixed.h"
 #include "session/layouts.h"
 #include "session/time_limit.h"
 #include "session/version.h"

@@ -5,7 +5,7 @@
 #define RBDUMP_OPEN_H
 
 #include "base/target_options.h"
-#include "mixed/mixed.h"
+#include "mixed/mixed_options.h"
 #include "session/session.h"
 
 struct session_options {
