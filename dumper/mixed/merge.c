@@ -104,6 +104,12 @@ static void put_group(struct merging *merging, size_t activation)
 	}
 }
 
+/* Whether vm_exec() may not have begun yet with the innermost frame. */
+static bool is_just_made(const struct merging *merging)
+{
+	return merging->nr_frames > 0 && merging->frames[0].kind == MERGE_RUBY && merging->frames[0].finish;
+}
+
 bool merge_stacks(const struct merge_function *functions, size_t nr_functions, const struct merge_frame *frames,
 		  size_t nr_frames, bool whole, struct merge_item *ret)
 {
@@ -136,5 +142,5 @@ bool merge_stacks(const struct merge_function *functions, size_t nr_functions, c
 	put_functions(&merging, nr_functions);
 	while (merging.next_frame < nr_frames)
 		put_frame(&merging);
-	return !whole || (early <= 1 && extra <= 1);
+	return early <= (is_just_made(&merging) ? 1 : 0) && extra <= 1;
 }
