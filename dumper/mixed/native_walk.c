@@ -5,8 +5,12 @@
 
 #include "base/array.h"
 
-/* How many words of the stack are searched for the return address into the interpreter. */
-#define JIT_WORDS 64u
+/*
+ * How many words of the stack are searched for the return address into the interpreter. YJIT pushes three words when it is
+ * entered, and a few more for a call: registers that are in use, and one to align the stack (yjit/src/codegen.rs,
+ * gen_entry_prologue(); yjit/src/backend/x86_64/mod.rs, 3.2.0 to 3.4.5).
+ */
+#define JIT_WORDS 24u
 
 /* The longest instruction that calls: ff 94 24 and four bytes. */
 #define CALL_LENGTH 7u
@@ -69,27 +73,29 @@ static bool read_before(const struct native_walker *walker, uint64_t address, ui
 	       memory_read(walker->text, address - CALL_LENGTH, bytes, CALL_LENGTH);
 }
 
-/* Whether an indirect call ends at an address (opcode FF /2: Intel's manual, volume 2, CALL). */
-static bool is_after_indirect_call(const struct native_walker *walker, uint64_t address)
+/* Whether an indirect call ends with these bytes (opcode FF /2: Intel's manual, volume 2, CALL). */
+static bool ends_indirect_call(const uint8_t *end)
 {
-	uint8_t bytes[CALL_LENGTH];
-	const uint8_t *end = bytes + CALL_LENGTH;
-
-	if (!read_before(walker, address, bytes))
-		return false;
 	return (end[-2] == 0xff && ((end[-1] & 0xf8) == 0xd0 || (end[-1] & 0xf8) == 0x10)) ||
 	       (end[-3] == 0xff && (end[-2] & 0xf8) == 0x50) || (end[-4] == 0xff && end[-3] == 0x54) ||
 	       (end[-6] == 0xff && ((end[-5] & 0xf8) == 0x90 || end[-5] == 0x15)) ||
 	       (end[-7] == 0xff && end[-6] == 0x94);
 }
 
-/* Whether any call ends at an address. */
+/* Whether a call ends at an address in Ruby's file. */
 static bool is_after_call(const struct native_walker *walker, uint64_t address)
 {
 	uint8_t bytes[CALL_LENGTH];
 
-	return is_after_indirect_call(walker, address) ||
-	       (read_before(walker, address, bytes) && bytes[CALL_LENGTH - 5] == 0xe8);
+	return read_before(walker, address, bytes) &&
+	       (bytes[CALL_LENGTH - 5] == 0xe8 || ends_indirect_call(bytes + CALL_LENGTH));
+}
+
+/* JIT-compiled code can itself have called the interpreter by a function of Ruby. */
+static bool is_caller(const struct native_walker *walker, uint64_t address)
+{
+	return is_after_call(walker, address) ||
+	       machine_code_function(walker->code, address - 1).kind == MACHINE_CODE_GENERATED;
 }
 
 /* Finds the interpreter that has called JIT-compiled code. Returns false if it was not found. */
@@ -105,8 +111,8 @@ static bool leave_generated(const struct native_walker *walker, struct unwind_re
 			return false;
 		caller.of[UNWIND_RSP] = at + 8;
 		next = caller;
-		if (!is_after_indirect_call(walker, caller.ip) ||
-		    unwind_next(walker->unwinder, &next, memory) != UNWIND_CALLER || !is_after_call(walker, next.ip))
+		if (!is_after_call(walker, caller.ip) ||
+		    unwind_next(walker->unwinder, &next, memory) != UNWIND_CALLER || !is_caller(walker, next.ip))
 			continue;
 		*registers = caller;
 		return true;

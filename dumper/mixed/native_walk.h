@@ -3,7 +3,7 @@
  *
  * Code that a JIT compiler has made has no call frame information. The native stack below such code is found again only
  * where Ruby's interpreter has called it: JIT-compiled code of Ruby pushes a few words, and then calls C functions. So
- * the return address into the interpreter is among the next words of the stack, directly behind an indirect call.
+ * the return address into the interpreter is among the next words of the stack, directly behind a call.
  */
 #ifndef RBDUMP_NATIVE_WALK_H
 #define RBDUMP_NATIVE_WALK_H

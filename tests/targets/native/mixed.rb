@@ -14,10 +14,16 @@ module Mixed
     Thread.current.thread_variable_get(:counts) << caller_locations(1).size
   end
 
+  def through(&block)
+    block.call
+  ensure
+    block.to_s
+  end
+
   def down(number)
     return Thread.current.thread_variable_get(:rest).call if number == 0
     case number % 4
-    when 0 then yields(number) { |n| down(n - 1) }
+    when 0 then yields(number) { |n| through { down(n - 1) } }
     when 1 then calls(number - 1)
     when 2 then ensures(number) { |n| [n].each { |m| down(m - 1) } }
     else sorts(number) { |n| begin; down(n - 1); ensure; n.to_s; end }
