@@ -48,6 +48,8 @@ complete -c rbdump -n "not __rbdump_verb record report experiment heap object la
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s n -l looks -d "dump the process so many times, and merge the results" -x
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s i -l interval -d "with --looks: the seconds between two looks" -x
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l no-stop -d "do not pause the process"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l native -d "also print native frames"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l inlines -d "with --native, also print functions that are inlined"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l offsets -d "use this layout" -r -F
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l nearest -d "if the release has no layout, use the nearest layout"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l time-limit -d "give up if there is nothing to show after this many seconds" -x

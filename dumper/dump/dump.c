@@ -146,7 +146,7 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 	if (stops)
 		error = stop_guard_enter();
 	if (!error)
-		error = session_open_target(&options->target, options->no_stop, &session, &trace);
+		error = session_open_target(&options->target, options->no_stop, &options->native, &session, &trace);
 	if (!error)
 		session_add_calls(session, trace);
 	if (stops) {

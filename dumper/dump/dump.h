@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/target_options.h"
+#include "mixed/mixed_options.h"
 
 /* Whether text has colours. COLOUR_AUTO: on a terminal, unless $NO_COLOR is set or $TERM is dumb. */
 enum colour_when { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
@@ -19,9 +20,10 @@ struct dump_options {
 	enum colour_when colour;
 	unsigned int
 	    looks; /* for dump_watch() and dump_merged(): how many looks; 0: dump_watch() does not end by itself */
-	double interval_s; /* for these: the time between the beginnings of two looks */
-	bool no_stop;	   /* do not stop the target */
-	bool another;	   /* another target was printed before, so text output begins with an empty line */
+	double interval_s;	     /* for these: the time between the beginnings of two looks */
+	bool no_stop;		     /* do not stop the target */
+	struct mixed_options native; /* which native frames to print; not with `no_stop` */
+	bool another;		     /* another target was printed before, so text output begins with an empty line */
 };
 
 /*

@@ -12,6 +12,7 @@
 #include "dump/dump_parts.h"
 #include "guard/stop_guard.h"
 #include "session/again.h"
+#include "session/calls.h"
 #include "session/open.h"
 #include "target/live.h"
 #include "target/process_stat.h"
@@ -100,9 +101,11 @@ static struct error *look(struct looker *looker, struct trace **ret)
 	if (!error && looker->session)
 		error = session_look_again(looker->session, options->target.time_limit_s, ret);
 	else if (!error)
-		error = session_open_target(&options->target, options->no_stop, &looker->session, ret);
+		error = session_open_target(&options->target, options->no_stop, &options->native, &looker->session, ret);
 	if (!options->no_stop)
 		stop_guard_leave();
+	if (!error)
+		session_add_calls(looker->session, *ret);
 	return error;
 }
 

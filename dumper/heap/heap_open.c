@@ -41,7 +41,7 @@ struct error *heap_open(const struct target_options *from, struct session **ret)
 {
 	struct trace *trace;
 	/* To find the layout, no thread needs to be stopped. */
-	struct error *error = session_open_target(from, true, ret, &trace);
+	struct error *error = session_open_target(from, true, NULL, ret, &trace);
 
 	if (error)
 		return error;

@@ -41,7 +41,7 @@ struct code_file {
 };
 
 struct machine_code {
-	pid_t pid;
+	pid_t pid; /* 0: the mappings are not read again */
 	struct mapped_files mapped;
 	struct code_file *files; /* for each of the mapped files */
 	uint64_t mapped_ns;	 /* when the mappings were read */
@@ -54,7 +54,8 @@ struct machine_code {
 	} of[KEPT];
 };
 
-struct error *machine_code_open(pid_t pid, struct machine_code **ret)
+/* `target` is NULL for a process. */
+static struct error *open_code(pid_t pid, struct target *target, struct machine_code **ret)
 {
 	struct machine_code *code = calloc(1, sizeof(*code));
 	struct error *error;
@@ -65,7 +66,7 @@ struct error *machine_code_open(pid_t pid, struct machine_code **ret)
 	code->pid = pid;
 	code->mapped_ns = monotonic_ns();
 	code->again_ns = AGAIN_MIN_NS;
-	error = mapped_files_open(pid, &code->mapped);
+	error = target ? mapped_files_of_target(target, &code->mapped) : mapped_files_open(pid, &code->mapped);
 	if (!error) {
 		code->files = calloc(code->mapped.count + 1, sizeof(*code->files));
 		error = code->files ? NULL : error_no_memory();
@@ -76,6 +77,16 @@ struct error *machine_code_open(pid_t pid, struct machine_code **ret)
 	}
 	*ret = code;
 	return NULL;
+}
+
+struct error *machine_code_open(pid_t pid, struct machine_code **ret)
+{
+	return open_code(pid, NULL, ret);
+}
+
+struct error *machine_code_of_target(struct target *target, struct machine_code **ret)
+{
+	return open_code(0, target, ret);
 }
 
 static void clear_file(struct code_file *file)
@@ -174,10 +185,14 @@ static void take_over(struct mapped_files *old, struct code_file *old_files, str
 /* If that fails, the mappings of before are kept. */
 void machine_code_refresh(struct machine_code *code)
 {
+	struct code_file *files;
 	struct mapped_files mapped;
-	struct error *error = mapped_files_open(code->pid, &mapped);
-	struct code_file *files = error ? NULL : calloc(mapped.count + 1, sizeof(*files));
+	struct error *error;
 
+	if (code->pid == 0)
+		return;
+	error = mapped_files_open(code->pid, &mapped);
+	files = error ? NULL : calloc(mapped.count + 1, sizeof(*files));
 	code->mapped_ns = monotonic_ns();
 	code->generation++;
 	if (!files) {
@@ -201,7 +216,7 @@ static struct code_file *file_at(struct machine_code *code, uint64_t address)
 	size_t at = mapped_files_find(&code->mapped, address);
 
 	/* It may have been mapped since, perhaps where there was other memory. */
-	if (at == MAPPED_NONE && !mapped_files_is_generated(&code->mapped, address) &&
+	if (at == MAPPED_NONE && code->pid != 0 && !mapped_files_is_generated(&code->mapped, address) &&
 	    monotonic_ns() - code->mapped_ns > code->again_ns) {
 		machine_code_refresh(code);
 		at = mapped_files_find(&code->mapped, address);

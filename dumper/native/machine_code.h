@@ -1,10 +1,10 @@
 /*
- * The machine code of a live process: which function an address is in, and how to find the caller of that function.
+ * The machine code of a live process or a core: which function an address is in, and how to find the caller of that function.
  * Uses only the symbol tables and the call frame information (.eh_frame) of the mapped files. Stripped files have call
  * frame information, too. No debug info is read. Functions that were found are cached, so a second look-up of the same
  * address costs little.
  *
- * The process is not stopped. A file is read when an address in the file is first looked up. If the process maps
+ * A process is not stopped. A file is read when an address in the file is first looked up. If the process maps
  * another file later, for example a C extension, machine_code_function() finds this file, too.
  *
  * Only one thread at a time may use a struct machine_code.
@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "target/target.h"
 
 struct machine_code;
 
@@ -26,6 +27,12 @@ struct machine_code;
  * enough memory.
  */
 struct error *machine_code_open(pid_t pid, struct machine_code **ret);
+
+/*
+ * Opens the files that a target had mapped when its mappings were last read, and reads no mappings again later. `target`
+ * must outlive the result. Fails if there is not enough memory.
+ */
+struct error *machine_code_of_target(struct target *target, struct machine_code **ret);
 void machine_code_close(struct machine_code *code); /* NULL is fine */
 
 enum machine_code_kind {

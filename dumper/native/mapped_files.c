@@ -71,16 +71,27 @@ static bool open_all(struct mapped_files *files)
 	return true;
 }
 
+struct error *mapped_files_of_target(struct target *target, struct mapped_files *ret)
+{
+	*ret = (struct mapped_files){.target = target, .borrowed = true};
+	if (open_all(ret))
+		return NULL;
+	mapped_files_close(ret);
+	return error_no_memory();
+}
+
 struct error *mapped_files_open(pid_t pid, struct mapped_files *ret)
 {
+	struct target *target = NULL;
 	struct error *error;
 
 	*ret = (struct mapped_files){0};
-	error = live_open(pid, &ret->target);
-	if (!error && !open_all(ret)) {
-		mapped_files_close(ret);
-		error = error_no_memory();
-	}
+	error = live_open(pid, &target);
+	if (!error)
+		error = mapped_files_of_target(target, ret);
+	if (error)
+		target_close(target);
+	ret->borrowed = false;
 	return error;
 }
 
@@ -93,7 +104,8 @@ void mapped_files_close(struct mapped_files *files)
 	}
 	free(files->of);
 	free(files->file_of);
-	target_close(files->target);
+	if (!files->borrowed)
+		target_close(files->target);
 	*files = (struct mapped_files){0};
 }
 
@@ -119,6 +131,10 @@ bool mapped_files_is_generated(const struct mapped_files *files, uint64_t addres
 {
 	const size_t at = mapping_of(files, address);
 
+	if (!files->target)
+		return false;
+	if (files->target->operations->executes)
+		return at == SIZE_MAX && files->target->operations->executes(files->target, address);
 	/* A path may be in brackets, as "[anon:Ruby:YJIT]" is. */
 	return at != SIZE_MAX && files->target->mappings[at].executable && files->target->mappings[at].path[0] != '/' &&
 	       files->file_of[at] == MAPPED_NONE;

@@ -5,6 +5,7 @@
 #ifndef RBDUMP_MAPPED_FILES_H
 #define RBDUMP_MAPPED_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,7 +26,8 @@ struct mapped_file {
 
 /* A zeroed struct has no files. */
 struct mapped_files {
-	struct target *target; /* only the mappings of this target are used */
+	struct target *target; /* only the mappings of this target are used, and its files */
+	bool borrowed;	       /* the target belongs to the caller of mapped_files_of_target() */
 	struct mapped_file *of;
 	size_t count;
 	size_t *file_of; /* for each mapping of `target`: the index of its file in `of`, or MAPPED_NONE */
@@ -36,6 +38,12 @@ struct mapped_files {
  * if access is refused, or if there is not enough memory. After a failure, `*ret` is empty.
  */
 struct error *mapped_files_open(pid_t pid, struct mapped_files *ret);
+
+/*
+ * Opens the files that a target had mapped when its mappings were last read. `target` must outlive the result. Of a
+ * core, the files are those of this system that have the right build-id. Fails if there is not enough memory.
+ */
+struct error *mapped_files_of_target(struct target *target, struct mapped_files *ret);
 void mapped_files_close(struct mapped_files *files);
 
 /* The index of the file that is mapped at an address; MAPPED_NONE if no ELF file is mapped there. */

@@ -128,7 +128,8 @@ static void report_file(struct symbolizer *symbolizer, struct mapped_file *mappe
 	dwfl_report_end(symbolizer->dwfl, NULL, NULL);
 }
 
-struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
+/* `core` is NULL for a process. */
+static struct error *open_symbolizer(pid_t pid, struct target *core, struct symbolizer **ret)
 {
 	struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
 	struct error *error;
@@ -137,7 +138,7 @@ struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
 		return error_no_memory();
 	symbolizer->root_fd = -1;
 	elf_version(EV_CURRENT);
-	error = mapped_files_open(pid, &symbolizer->mapped);
+	error = core ? mapped_files_of_target(core, &symbolizer->mapped) : mapped_files_open(pid, &symbolizer->mapped);
 	if (error) {
 		symbolizer_close(symbolizer);
 		return error;
@@ -151,12 +152,23 @@ struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
 	    .debuginfo_path = &symbolizer->folders,
 	};
 	symbolizer->dwfl = dwfl_begin(&symbolizer->callbacks);
-	if (!symbolizer->files || !symbolizer->kept || !symbolizer->dwfl || !open_root(symbolizer, pid)) {
+	if (!symbolizer->files || !symbolizer->kept || !symbolizer->dwfl ||
+	    !open_root(symbolizer, core ? getpid() : pid)) {
 		symbolizer_close(symbolizer);
 		return error_no_memory();
 	}
 	*ret = symbolizer;
 	return NULL;
+}
+
+struct error *symbolizer_open(pid_t pid, struct symbolizer **ret)
+{
+	return open_symbolizer(pid, NULL, ret);
+}
+
+struct error *symbolizer_of_core(struct target *core, struct symbolizer **ret)
+{
+	return open_symbolizer(0, core, ret);
 }
 
 void symbolizer_close(struct symbolizer *symbolizer)

@@ -1,7 +1,7 @@
 /*
- * Symbolizes addresses of a process. The function and the offset of an address come from the symbol table. The inlined
- * functions, the source file and the line come from debug info. The debug info is in the mapped ELF file, or in a
- * separate debug file. rbdump finds the debug file through the debuglink, in the build-id folders or through
+ * Symbolizes addresses of a process or a core. The function and the offset of an address come from the symbol table.
+ * The inlined functions, the source file and the line come from debug info. The debug info is in the mapped ELF file,
+ * or in a separate debug file. rbdump finds the debug file through the debuglink, in the build-id folders or through
  * debuginfod.
  *
  * rbdump does not stop the process to symbolize addresses. Only symbolizer_open() reads the process, so symbolize()
@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "target/target.h"
 
 struct symbolizer;
 
@@ -62,6 +63,12 @@ struct symbolized {
  * enough memory.
  */
 struct error *symbolizer_open(pid_t pid, struct symbolizer **ret);
+
+/*
+ * Opens the files that a core had mapped: those of this system that have the right build-id. `core` must outlive the
+ * result. Fails if there is not enough memory.
+ */
+struct error *symbolizer_of_core(struct target *core, struct symbolizer **ret);
 void symbolizer_close(struct symbolizer *symbolizer); /* NULL is fine */
 
 /*

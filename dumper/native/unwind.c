@@ -14,7 +14,7 @@
 #define RETURN_ADDRESS UNWIND_REGISTERS /* its number in DWARF */
 #define COLUMNS	       (UNWIND_REGISTERS + 1)
 
-enum how { SAME, AT_OFFSET, LOST };
+enum how { SAME, AT_OFFSET, AT_STACK_OFFSET, LOST };
 
 /* How to find the caller at an address. */
 struct rule {
@@ -26,7 +26,8 @@ struct rule {
 	Dwarf_Op operations[OPERATIONS];
 	/* Of each register, and of the return address. */
 	uint8_t how[COLUMNS];
-	int32_t offset[COLUMNS]; /* from the frame's place */
+	int32_t offset[COLUMNS]; /* from the frame's place; for AT_STACK_OFFSET, from the stack pointer */
+	bool outermost;		 /* the function has no caller */
 };
 
 struct unwinder {
@@ -68,6 +69,12 @@ static void read_register(Dwarf_Frame *frame, int column, struct rule *rule)
 		return;
 	if (count == 0) {
 		rule->how[column] = operations ? LOST : SAME;
+		rule->outermost |= operations && column == RETURN_ADDRESS;
+		return;
+	}
+	if (count == 2 && operations[1].atom == DW_OP_breg0 + UNWIND_RSP) {
+		rule->how[column] = AT_STACK_OFFSET;
+		rule->offset[column] = (int32_t)(int64_t)operations[1].number;
 		return;
 	}
 	if (operations[0].atom != DW_OP_call_frame_cfa || count > 2 ||
@@ -115,19 +122,23 @@ static const struct rule *rule_at(struct unwinder *unwinder, uint64_t address)
 
 /* ---- expressions */
 
-static bool word_at(const struct unwind_memory *memory, uint64_t address, uint64_t *ret)
+bool unwind_word(const struct unwind_memory *memory, uint64_t address, uint64_t *ret)
 {
-	const uint64_t offset = address - memory->start;
+	for (; memory; memory = memory->next) {
+		const uint64_t offset = address - memory->start;
 
-	if (memory->length < sizeof(*ret) || offset > memory->length - sizeof(*ret))
-		return false;
-	memcpy(ret, memory->bytes + offset, sizeof(*ret));
-	return true;
+		if (memory->length < sizeof(*ret) || offset > memory->length - sizeof(*ret))
+			continue;
+		memcpy(ret, memory->bytes + offset, sizeof(*ret));
+		return true;
+	}
+	return false;
 }
 
 struct values {
 	uint64_t of[VALUES];
 	size_t count;
+	enum unwind_result failed; /* why an operation has failed */
 };
 
 static bool push(struct values *values, uint64_t value)
@@ -143,8 +154,12 @@ static bool push_register(struct values *values, const struct unwind_registers *
 {
 	if (number == RETURN_ADDRESS)
 		return push(values, registers->ip + offset);
-	if (number >= UNWIND_REGISTERS || !(registers->known >> number & 1))
+	if (number >= UNWIND_REGISTERS)
 		return false;
+	values->failed = UNWIND_NOT_KNOWN;
+	if (!(registers->known >> number & 1))
+		return false;
+	values->failed = UNWIND_NOT_SUPPORTED;
 	return push(values, registers->of[number] + offset);
 }
 
@@ -205,57 +220,106 @@ static bool run(struct values *values, const Dwarf_Op *operation, const struct u
 		values->of[values->count - 1] += operation->number;
 		return true;
 	case DW_OP_deref:
-		return values->count > 0 &&
-		       word_at(memory, values->of[values->count - 1], &values->of[values->count - 1]);
+		if (values->count == 0)
+			return false;
+		if (unwind_word(memory, values->of[values->count - 1], &values->of[values->count - 1]))
+			return true;
+		values->failed = UNWIND_NOT_COPIED;
+		return false;
 	default:
 		return combine(values, atom);
 	}
 }
 
 /* The place of the frame: the address just above the return address. */
-static bool find_frame(const struct rule *rule, const struct unwind_registers *registers,
-		       const struct unwind_memory *memory, uint64_t *ret)
+static enum unwind_result find_frame(const struct rule *rule, const struct unwind_registers *registers,
+				     const struct unwind_memory *memory, uint64_t *ret)
 {
-	struct values values = {0};
+	struct values values = {.failed = UNWIND_NOT_SUPPORTED};
 
 	for (size_t i = 0; i < rule->nr_operations; i++)
 		if (!run(&values, &rule->operations[i], registers, memory))
-			return false;
+			return values.failed;
 	if (values.count == 0)
-		return false;
+		return UNWIND_NOT_SUPPORTED;
 	*ret = values.of[values.count - 1];
-	return true;
+	return UNWIND_CALLER;
 }
 
 /* ---- steps */
 
-bool unwind_step(struct unwinder *unwinder, struct unwind_registers *registers, const struct unwind_memory *memory)
+/* Where a register is saved. False if that is not known. */
+static bool find_saved(const struct rule *rule, uint32_t column, const struct unwind_registers *registers,
+		       uint64_t frame, uint64_t *ret)
+{
+	const uint64_t offset = (uint64_t)(int64_t)rule->offset[column];
+
+	*ret = offset + (rule->how[column] == AT_OFFSET ? frame : registers->of[UNWIND_RSP]);
+	return rule->how[column] == AT_OFFSET ||
+	       (rule->how[column] == AT_STACK_OFFSET && registers->known >> UNWIND_RSP & 1);
+}
+
+static void step_register(const struct rule *rule, uint32_t column, const struct unwind_registers *registers,
+			  const struct unwind_memory *memory, uint64_t frame, struct unwind_registers *next)
+{
+	bool known = false;
+	uint64_t at;
+
+	if (rule->how[column] == SAME) {
+		next->of[column] = registers->of[column];
+		known = registers->known >> column & 1;
+	} else if (find_saved(rule, column, registers, frame, &at)) {
+		known = unwind_word(memory, at, &next->of[column]);
+	}
+	next->known |= (uint32_t)known << column;
+}
+
+/* The return address. */
+static enum unwind_result step_ip(const struct rule *rule, const struct unwind_registers *registers,
+				  const struct unwind_memory *memory, uint64_t frame, uint64_t *ret)
+{
+	uint64_t at;
+
+	if (!find_saved(rule, RETURN_ADDRESS, registers, frame, &at))
+		return UNWIND_NOT_SUPPORTED;
+	if (!unwind_word(memory, at, ret))
+		return UNWIND_NOT_COPIED;
+	return *ret == 0 ? UNWIND_OUTERMOST : UNWIND_CALLER;
+}
+
+enum unwind_result unwind_next(struct unwinder *unwinder, struct unwind_registers *registers,
+			       const struct unwind_memory *memory)
 {
 	const struct rule *rule = rule_at(unwinder, registers->ip - (registers->is_caller ? 1 : 0));
 	struct unwind_registers next = {.is_caller = true};
-	uint64_t frame;
+	enum unwind_result result;
+	uint64_t frame = 0;
 
+	if (!rule)
+		return UNWIND_NO_RULE;
+	if (rule->outermost)
+		return UNWIND_OUTERMOST;
+	result = find_frame(rule, registers, memory, &frame);
+	if (result != UNWIND_CALLER)
+		return result;
 	/* The stack grows down: a caller's frame is above, so that a ring cannot hold the walk up. */
-	if (!rule || !find_frame(rule, registers, memory, &frame) || frame <= registers->of[UNWIND_RSP])
-		return false;
-	if (rule->how[RETURN_ADDRESS] != AT_OFFSET ||
-	    !word_at(memory, frame + (uint64_t)(int64_t)rule->offset[RETURN_ADDRESS], &next.ip) || next.ip == 0)
-		return false;
-	for (uint32_t i = 0; i < UNWIND_REGISTERS; i++) {
-		const uint64_t at = frame + (uint64_t)(int64_t)rule->offset[i];
-		bool known = false;
-
-		if (rule->how[i] == SAME) {
-			next.of[i] = registers->of[i];
-			known = registers->known >> i & 1;
-		} else if (rule->how[i] == AT_OFFSET) {
-			known = word_at(memory, at, &next.of[i]);
-		}
-		next.known |= (uint32_t)known << i;
-	}
+	if (frame <= registers->of[UNWIND_RSP] && !rule->of_signal)
+		return UNWIND_NOT_ABOVE;
+	result = step_ip(rule, registers, memory, frame, &next.ip);
+	if (result != UNWIND_CALLER)
+		return result;
+	for (uint32_t i = 0; i < UNWIND_REGISTERS; i++)
+		step_register(rule, i, registers, memory, frame, &next);
 	next.of[UNWIND_RSP] = frame;
 	next.known |= 1u << UNWIND_RSP;
 	next.is_caller = !rule->of_signal;
 	*registers = next;
-	return true;
+	return rule->of_signal ? UNWIND_INTERRUPTED : UNWIND_CALLER;
+}
+
+bool unwind_step(struct unwinder *unwinder, struct unwind_registers *registers, const struct unwind_memory *memory)
+{
+	const enum unwind_result result = unwind_next(unwinder, registers, memory);
+
+	return result == UNWIND_CALLER || result == UNWIND_INTERRUPTED;
 }

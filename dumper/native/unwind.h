@@ -4,8 +4,8 @@
  * each address are cached, so a second step from the same address costs little.
  *
  * Some unwind rules are not supported. The rule for a saved register is supported only if the register is saved at a
- * fixed distance from the CFA (canonical frame address). But the CFA itself may be an expression, as in PLT stubs and
- * in functions that align their stack.
+ * fixed distance from the CFA (canonical frame address), or, as below a signal's handler, from the stack pointer. But
+ * the CFA itself may be an expression, as in PLT stubs and in functions that align their stack.
  */
 #ifndef RBDUMP_UNWIND_H
 #define RBDUMP_UNWIND_H
@@ -31,11 +31,15 @@ struct unwind_registers {
 	bool is_caller;
 };
 
-/* A copy of the innermost part of a native stack: the bytes at the addresses [start, start + length). */
+/* A copy of a part of a native stack: the bytes at the addresses [start, start + length). */
 struct unwind_memory {
 	uint64_t start, length;
 	const uint8_t *bytes;
+	const struct unwind_memory *next; /* another part of the same stack; NULL if there is none */
 };
+
+/* Reads a word. Returns false if the copy does not contain the whole word. */
+bool unwind_word(const struct unwind_memory *memory, uint64_t address, uint64_t *ret);
 
 struct unwinder;
 
@@ -43,11 +47,25 @@ struct unwinder;
 struct unwinder *unwinder_create(struct machine_code *code);
 void unwinder_destroy(struct unwinder *unwinder); /* NULL is fine */
 
+enum unwind_result {
+	UNWIND_CALLER,	      /* the registers are those of the caller */
+	UNWIND_INTERRUPTED,   /* the registers are those of the function that a signal has interrupted */
+	UNWIND_OUTERMOST,     /* the function has no caller */
+	UNWIND_NO_RULE,	      /* there is no usable call frame information for the address */
+	UNWIND_NOT_SUPPORTED, /* a rule is not supported */
+	UNWIND_NOT_KNOWN,     /* a register is needed that is not known */
+	UNWIND_NOT_COPIED,    /* a word is needed that is not in the copy of the stack */
+	UNWIND_NOT_ABOVE,     /* the caller's frame would not be above the function's frame */
+};
+
 /*
- * Replaces the registers of a function with the registers of its caller. If the caller cannot be found, returns false,
- * and does not change the registers. The reason can be that the function has no caller, that there is no rule for the
- * address, that a rule is not supported, or that a word is not in the copy of the stack.
+ * Replaces the registers of a function with the registers of its caller. Does not change the registers unless the
+ * result is UNWIND_CALLER or UNWIND_INTERRUPTED. An interrupted function can be on another stack than the handler.
  */
+enum unwind_result unwind_next(struct unwinder *unwinder, struct unwind_registers *registers,
+			       const struct unwind_memory *memory);
+
+/* The same. Returns whether the caller was found, or the interrupted function. */
 bool unwind_step(struct unwinder *unwinder, struct unwind_registers *registers, const struct unwind_memory *memory);
 
 #endif

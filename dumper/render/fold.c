@@ -45,7 +45,7 @@ static bool may_fold(const struct fold_entry *entry)
 {
 	const struct trace_thread *thread = entry->thread;
 
-	return !entry->alone && thread->verdict == VERDICT_COMPLETE && is_idle(thread->state) &&
+	return !entry->alone && thread->verdict == VERDICT_COMPLETE && !thread->unplaced && is_idle(thread->state) &&
 	       (thread->suspended || (!thread->main && thread->resumed_by == 0));
 }
 
@@ -53,7 +53,8 @@ static bool is_same(const struct fold_entry *x, const struct fold_entry *y)
 {
 	const struct trace_thread *a = x->thread, *b = y->thread;
 
-	if (x->kind != y->kind || a->suspended != b->suspended || a->state != b->state || a->ractor != b->ractor)
+	if (x->kind != y->kind || a->native != b->native || a->suspended != b->suspended || a->state != b->state ||
+	    a->ractor != b->ractor)
 		return false;
 	if (a->suspended &&
 	    (a->id != b->id || a->ended != b->ended || a->resumed_by != b->resumed_by ||

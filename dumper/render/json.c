@@ -22,6 +22,11 @@ static json_t *address(uint64_t value)
 	return json_sprintf("0x%llx", (unsigned long long)value);
 }
 
+static json_t *address_or_null(uint64_t value)
+{
+	return value != 0 ? address(value) : json_null();
+}
+
 static json_t *frame_object(const struct trace_frame *frame)
 {
 	json_t *object = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "kind", trace_frame_kind_name(frame->kind),
@@ -29,7 +34,12 @@ static json_t *frame_object(const struct trace_frame *frame)
 				   string_or_null(frame->path), "absolute_path", string_or_null(frame->absolute_path),
 				   "line", frame->has_line ? json_integer(frame->line) : json_null());
 
-	if (frame->kind == TRACE_UNREADABLE && object) {
+	if (frame->kind == TRACE_NATIVE && object) {
+		json_object_set_new(object, "module", string_or_null(frame->module));
+		json_object_set_new(object, "address", address_or_null(frame->address));
+		json_object_set_new(object, "inlined", json_boolean(frame->inlined));
+		json_object_set_new(object, "lost", string_or_null(frame->lost));
+	} else if (frame->kind == TRACE_UNREADABLE && object) {
 		json_object_set_new(object, "address", address(frame->address));
 		json_object_set_new(object, "reason", string_or_null(validate_reason_name(frame->reason)));
 	} else if (!frame->has_line && frame->path && object) {
@@ -68,11 +78,6 @@ static const char *mode_name(const struct trace *trace)
 	return trace->pauses > 0 ? "paused" : "unpaused";
 }
 
-static json_t *address_or_null(uint64_t value)
-{
-	return value != 0 ? address(value) : json_null();
-}
-
 static json_t *fiber_object(const struct trace_thread *thread)
 {
 	json_t *waits = json_null();
@@ -104,14 +109,20 @@ static json_t *waits_object(const struct trace_thread *thread)
 
 static json_t *thread_object(const struct trace_thread *thread)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "thread",
-			 address_or_null(thread->id), "tid", integer_or_null(thread->tid), "ractor",
-			 thread->ended ? json_null() : json_integer((json_int_t)thread->ractor), "name",
-			 string_or_null(thread->name), "main", (int)thread->main, "state",
-			 trace_state_name(thread->state), "verdict", validate_verdict_name(thread->verdict), "reason",
-			 string_or_null(validate_reason_name(thread->reason)), "window", string_or_null(thread->window),
-			 "fiber", fiber_object(thread), "waits", waits_object(thread), "frames",
-			 render_json_frames(thread));
+	json_t *object = json_pack(
+	    "{s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "thread", address_or_null(thread->id),
+	    "tid", integer_or_null(thread->tid), "ractor",
+	    thread->ended || thread->native ? json_null() : json_integer((json_int_t)thread->ractor), "name",
+	    string_or_null(thread->name), "main", (int)thread->main, "state", trace_state_name(thread->state),
+	    "verdict", validate_verdict_name(thread->verdict), "reason",
+	    string_or_null(validate_reason_name(thread->reason)), "window", string_or_null(thread->window), "fiber",
+	    fiber_object(thread), "waits", waits_object(thread), "frames", render_json_frames(thread));
+
+	if (object && thread->native)
+		json_object_set_new(object, "native", json_true());
+	if (object && thread->unplaced)
+		json_object_set_new(object, "unplaced", json_true());
+	return object;
 }
 
 static json_t *versions_fit(const struct trace *trace)

@@ -49,11 +49,40 @@ static const char *qualification(const char *name, const char *label)
 	return name + same;
 }
 
+/* A native function, or the mark that the native stack was lost. */
+static void put_native(const struct trace_frame *frame, const struct palette *palette, FILE *stream)
+{
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+	const char *module = slash ? slash + 1 : frame->module;
+
+	if (frame->lost) {
+		fprintf(stream, "%s[the native stack cannot be followed further: %s]%s\n", palette->bad, frame->lost,
+			palette->reset);
+		return;
+	}
+	fputs(palette->path, stream);
+	text_print(frame->path ? frame->path : module ? module : "?", stream);
+	if (frame->has_line)
+		fprintf(stream, ":%lld", (long long)frame->line);
+	fprintf(stream, "%s:in '", palette->reset);
+	text_print(frame->label, stream);
+	fprintf(stream, "' %s(%s", palette->dim, frame->inlined ? "inlined" : "native");
+	if (frame->path && module) {
+		fputs(", ", stream);
+		text_print(module, stream);
+	}
+	fprintf(stream, ")%s\n", palette->reset);
+}
+
 void text_put_frame(const struct trace_frame *frame, const struct palette *palette, FILE *stream)
 {
 	const char *qualified = NULL;
 
 	fputs("    ", stream);
+	if (frame->kind == TRACE_NATIVE) {
+		put_native(frame, palette, stream);
+		return;
+	}
 	if (frame->kind == TRACE_UNREADABLE) {
 		fprintf(stream, "%s[unreadable frame at 0x%llx: %s]%s\n", palette->bad,
 			(unsigned long long)frame->address, validate_reason_text(frame->reason), palette->reset);
@@ -183,7 +212,11 @@ void text_put_frames(const struct trace_frame *frames, size_t count, size_t most
 
 void text_put_subject(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
 {
-	if (thread->suspended) {
+	if (thread->native) {
+		fprintf(stream, "%sNative thread", palette->bold);
+		text_put_identity(thread, false, stream);
+		fputs(palette->reset, stream);
+	} else if (thread->suspended) {
 		fprintf(stream, "%sFiber 0x%llx%s ", palette->bold, (unsigned long long)thread->fiber, palette->reset);
 		text_put_fiber_of(thread, with_ractor, stream);
 	} else {
@@ -209,6 +242,9 @@ static void put_thread(const struct trace_thread *thread, const struct render_st
 		fprintf(stream, ", resumed by 0x%llx", (unsigned long long)thread->resumed_by);
 	text_put_progress(&thread->progress, 1, palette, stream);
 	text_put_verdict(thread, palette, stream);
+	if (thread->unplaced)
+		fprintf(stream, " %s[native frames may be in wrong places among the frames of Ruby]%s", palette->bad,
+			palette->reset);
 	fputc('\n', stream);
 	if (thread->call)
 		call_print(thread->call, palette->dim, palette->reset, stream);
@@ -326,15 +362,22 @@ void text_put_doubts(const struct trace *trace, const struct palette *palette, F
 	fputc('\n', stream);
 }
 
-static void put_header(const struct trace *trace, size_t nr_fibers, const struct palette *palette, FILE *stream)
+static void put_header(const struct trace *trace, const struct palette *palette, FILE *stream)
 {
-	const size_t nr_threads = trace->nr_threads - nr_fibers;
+	size_t nr_fibers = 0, nr_natives = 0, nr_threads;
 
+	for (size_t i = 0; i < trace->nr_threads; i++) {
+		nr_fibers += trace->threads[i].suspended;
+		nr_natives += trace->threads[i].native;
+	}
+	nr_threads = trace->nr_threads - nr_fibers - nr_natives;
 	text_put_look(&trace->look, palette, stream);
 	text_put_title(trace, palette, stream);
 	fprintf(stream, "%zu thread%s", nr_threads, nr_threads == 1 ? "" : "s");
 	if (nr_fibers > 0)
 		fprintf(stream, ", %zu suspended fiber%s", nr_fibers, nr_fibers == 1 ? "" : "s");
+	if (nr_natives > 0)
+		fprintf(stream, ", %zu native thread%s", nr_natives, nr_natives == 1 ? "" : "s");
 	if (trace->of_core)
 		put_core(&trace->core, palette, stream);
 	else
@@ -343,6 +386,53 @@ static void put_header(const struct trace *trace, size_t nr_fibers, const struct
 		fprintf(stream, ", %sGC is running%s", palette->bold, palette->reset);
 	text_put_doubts(trace, palette, stream);
 	text_put_gone(&trace->look, palette, stream);
+}
+
+/* The most different system calls of threads that are shown as one. */
+#define CALLS_SHOWN 3
+
+/* What is printed of a thread's system call; NULL if nothing, or if there is not enough memory. The caller frees it. */
+static char *call_as_text(const struct trace_thread *thread, const struct palette *palette)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *stream = thread->call ? open_memstream(&text, &length) : NULL;
+
+	if (!stream)
+		return NULL;
+	call_print(thread->call, palette->dim, palette->reset, stream);
+	if (fclose(stream) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* The system calls of threads that are shown as one: each once, and some of them if there are many. */
+static void put_calls(const struct trace_thread *threads, const struct fold *of, const struct palette *palette,
+		      FILE *stream)
+{
+	char *shown[CALLS_SHOWN];
+	size_t nr_shown = 0, more = 0;
+
+	for (size_t i = 0; i < of->count; i++) {
+		char *text = call_as_text(&threads[of->members[i]], palette);
+		bool known = text == NULL;
+
+		for (size_t j = 0; j < nr_shown && !known; j++)
+			known = strcmp(shown[j], text) == 0;
+		if (!known && nr_shown < CALLS_SHOWN) {
+			fputs(text, stream);
+			shown[nr_shown++] = text;
+			continue;
+		}
+		more += !known;
+		free(text);
+	}
+	if (more > 0)
+		fprintf(stream, "%s  and other calls of %zu more (--all shows them)%s\n", palette->dim, more,
+			palette->reset);
+	while (nr_shown > 0)
+		free(shown[--nr_shown]);
 }
 
 /* Threads that are shown as one: `threads` are all those of the trace. */
@@ -361,6 +451,7 @@ static void put_fold(const struct trace_thread *threads, const struct fold *of, 
 	text_put_folded(threads, of, with_ractor, palette, stream);
 	text_put_progress(&progress, of->count, palette, stream);
 	fputc('\n', stream);
+	put_calls(threads, of, palette, stream);
 	text_put_frames(first->frames, first->nr_frames, style->frames, palette, stream);
 }
 
@@ -393,12 +484,9 @@ void render_text(const struct trace *trace, const struct render_style *style, FI
 {
 	const struct palette *palette = text_palette(style->colour);
 	bool with_ractor = false;
-	size_t nr_fibers = 0;
 
-	for (size_t i = 0; i < trace->nr_threads; i++) {
+	for (size_t i = 0; i < trace->nr_threads; i++)
 		with_ractor |= trace->threads[i].ractor > 1;
-		nr_fibers += trace->threads[i].suspended;
-	}
-	put_header(trace, nr_fibers, palette, stream);
+	put_header(trace, palette, stream);
 	put_threads(trace, style, with_ractor, stream);
 }

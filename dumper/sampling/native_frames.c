@@ -7,6 +7,7 @@
 #include "native/machine_code.h"
 #include "native/unwind.h"
 #include "ruby/code.h"
+#include "ruby/machine.h"
 #include "ruby/value.h"
 
 /* How much of the native stack is copied: enough for most methods in C, which need some hundreds of bytes a function. */
@@ -135,22 +136,6 @@ static bool is_in_ruby(const struct native_frames *frames, uint64_t address)
 /* A word of the target, now: of the first instruction of some code, or of a method's definition. 0 if it cannot be read. */
 typedef uint64_t read_word(struct access *access, uint64_t object);
 
-static uint64_t first_instruction(struct access *access, uint64_t iseq)
-{
-	const uint64_t body = code_body(access, value_object(access, iseq));
-
-	return access_word(access, access_member(access, body, F_body_iseq_encoded));
-}
-
-static uint64_t implementation(struct access *access, uint64_t method)
-{
-	const uint64_t definition = access_member(access, value_object(access, method), F_ment_def);
-
-	if (access_member(access, definition, F_mdef_type) != access_enum(access, E_VM_METHOD_TYPE_CFUNC))
-		return 0;
-	return access_word(access, access_address(access, definition, F_mdef_iseq));
-}
-
 static uint64_t read_now(const struct native_frames *frames, read_word *read, uint64_t object)
 {
 	struct memory *memory = memory_create(target_read_pages, frames->session->target, PAGES);
@@ -170,7 +155,7 @@ static uint64_t function_of(struct native_frames *frames, uint64_t method)
 		return 0;
 	if (frames->methods[at].method != method) {
 		frames->methods[at].method = method;
-		frames->methods[at].function = read_now(frames, implementation, method);
+		frames->methods[at].function = read_now(frames, machine_implementation, method);
 	}
 	return frames->methods[at].function;
 }
@@ -186,7 +171,7 @@ static void find_loop(struct native_frames *frames, const struct frame *frame, c
 	if (frame == end || frames->loop.count > 0 || frames->tries == TRIES)
 		return;
 	frames->tries++;
-	instruction = read_now(frames, first_instruction, frame->iseq);
+	instruction = read_now(frames, machine_first_instruction, frame->iseq);
 	if (!is_in_ruby(frames, instruction))
 		return;
 	function = machine_code_function(frames->code, instruction);
@@ -338,23 +323,11 @@ static size_t end_of(const struct native_stack *stack, size_t first, uint64_t fu
 	return first;
 }
 
-/* Whether a function of Ruby calls methods in C, by its name, if it has one (vm_insnhelper.c and vm_eval.c, 1.9.3 to 4.0.5). */
-static bool is_call(const char *name)
-{
-	static const char *const begins[] = {"vm_call_", "vm_call0_", "vm_sendish", "call_cfunc_",
-					     "ractor_safe_call_cfunc_"};
-
-	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
-			return true;
-	return false;
-}
-
 /* The first function from `first` on that is known to call methods in C; the number of all if there is none. */
 static size_t find_call(const struct native_frames *frames, const struct native_stack *stack, size_t first)
 {
 	while (first < stack->count && !has(&frames->calls_c, stack->of[first].start) &&
-	       !(is_in_ruby(frames, stack->of[first].start) && is_call(stack->of[first].name)))
+	       !(is_in_ruby(frames, stack->of[first].start) && machine_calls_c(stack->of[first].name)))
 		first++;
 	return first;
 }

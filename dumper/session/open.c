@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "mixed/mixed.h"
 #include "session/layouts.h"
 #include "session/time_limit.h"
 #include "session/version.h"
@@ -23,14 +24,20 @@ static bool in_other_pid_namespace(pid_t pid)
 /*
  * Completes a session whose target is open.
  *   ruby_version  the version of a core that the user gave; NULL if none
+ *   native        which native frames are wanted
  */
-static struct error *open_session(struct session *session, const char *ruby_version, struct trace **trace)
+static struct error *open_session(struct session *session, const char *ruby_version, const struct mixed_options *native,
+				  struct trace **trace)
 {
 	struct error *error = module_find_ruby(session->target, &session->module);
 
 	if (error)
 		return error;
 	roots_from_module(session->module, &session->module_roots);
+	if (native->which != MIXED_NONE)
+		error = mixed_create(native, session->target, session->module, &session->mixed);
+	if (error)
+		return error;
 	session->memory = session_memory(session);
 	if (!session->memory)
 		return error_no_memory();
@@ -77,7 +84,7 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 		error = live_check_stopping(session->target);
 	if (!error) {
 		session->foreign_pids = in_other_pid_namespace(session->target->pid);
-		error = open_session(session, NULL, trace);
+		error = open_session(session, NULL, &options->native, trace);
 	}
 	if (!error) {
 		session->natives = native_ids_create(session->target);
@@ -103,17 +110,20 @@ struct error *session_open_core(const struct session_core_options *options, stru
 		error =
 		    time_limit_begin(session->target->operations->name, session->target->pid, options->time_limit_s);
 		if (!error)
-			error = core_explain(session->target, open_session(session, options->ruby_version, trace));
+			error = core_explain(session->target,
+					     open_session(session, options->ruby_version, &options->native, trace));
 		time_limit_end();
 	}
 	return finish(session, error, ret);
 }
 
-struct error *session_open_target(const struct target_options *from, bool no_stop, struct session **ret,
-				  struct trace **trace)
+struct error *session_open_target(const struct target_options *from, bool no_stop, const struct mixed_options *native,
+				  struct session **ret, struct trace **trace)
 {
+	const struct mixed_options none = {MIXED_NONE, false};
 	const struct session_options live = {
 	    .no_stop = no_stop,
+	    .native = native ? *native : none,
 	    .offsets = from->offsets,
 	    .nearest = from->nearest,
 	    .time_limit_s = from->time_limit_s,
@@ -123,6 +133,7 @@ struct error *session_open_target(const struct target_options *from, bool no_sto
 	    .offsets = from->offsets,
 	    .nearest = from->nearest,
 	    .ruby_version = from->ruby_version,
+	    .native = native ? *native : none,
 	    .time_limit_s = from->time_limit_s,
 	};
 

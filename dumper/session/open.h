@@ -5,10 +5,12 @@
 #define RBDUMP_OPEN_H
 
 #include "base/target_options.h"
+#include "mixed/mixed_options.h"
 #include "session/session.h"
 
 struct session_options {
-	bool no_stop;		   /* do not pause the target */
+	bool no_stop;		     /* do not pause the target */
+	struct mixed_options native; /* which native frames the trace gets; not with `no_stop` */
 	bool sampling;		   /* fail if sampling is impossible (see live_check_calls(), live_check_stopping()) */
 	const char *offsets;	   /* the path of a layout file; NULL: search for a layout */
 	bool nearest;		   /* if the release has no layout, use the nearest layout that fits (fits.h) */
@@ -17,10 +19,11 @@ struct session_options {
 
 struct session_core_options {
 	struct core_options core;
-	const char *offsets;	   /* as above */
-	bool nearest;		   /* as above */
-	const char *ruby_version;  /* the version that the user gave for the core, such as "3.4.5"; NULL if none */
-	unsigned int time_limit_s; /* as above */
+	const char *offsets;	     /* as above */
+	bool nearest;		     /* as above */
+	const char *ruby_version;    /* the version that the user gave for the core, such as "3.4.5"; NULL if none */
+	unsigned int time_limit_s;   /* as above */
+	struct mixed_options native; /* as above */
 };
 
 /*
@@ -46,8 +49,9 @@ struct error *session_open_core(const struct session_core_options *options, stru
 /*
  * Opens a process or a core, as one of both functions above does.
  *   no_stop  for a process: do not pause it
+ *   native   which native frames the trace gets; NULL: none
  */
-struct error *session_open_target(const struct target_options *from, bool no_stop, struct session **ret,
-				  struct trace **trace);
+struct error *session_open_target(const struct target_options *from, bool no_stop, const struct mixed_options *native,
+				  struct session **ret, struct trace **trace);
 
 #endif

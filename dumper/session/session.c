@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "mixed/mixed.h"
+
 static bool lacks_page(const void *context, uint64_t page)
 {
 	const struct target *target = context;
@@ -30,6 +32,7 @@ void session_close(struct session *session)
 	if (!session)
 		return;
 	layout_found_clear(&session->layout);
+	mixed_destroy(session->mixed);
 	native_ids_destroy(session->natives);
 	memory_destroy(session->memory);
 	module_close(session->module);

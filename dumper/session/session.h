@@ -23,6 +23,7 @@
 /* The maximum number of pages in a snapshot of a target (256 MiB). */
 #define SESSION_PAGES 65536
 
+struct mixed;
 struct rivals;
 
 struct session {
@@ -45,6 +46,7 @@ struct session {
 	size_t nr_fits;
 	/* If the source of `layout` is LAYOUT_NEAREST: the releases that the layout is for. */
 	char releases[64];
+	struct mixed *mixed;	    /* native frames (mixed/mixed.h); NULL: none are wanted */
 	struct native_ids *natives; /* used for sampling; only one thread of rbdump may use this member at a time */
 	/* The target has another pid namespace, so the tids in its memory differ from the tids that rbdump sees. */
 	bool foreign_pids;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/priority.h"
+#include "mixed/mixed.h"
 #include "ruby/collections.h"
 #include "ruby/literals.h"
 #include "ruby/stack_pages.h"
@@ -93,10 +94,20 @@ static void compare(const struct session *session, struct look *look)
 		look->differs = rivals_compare(session->rivals, look);
 }
 
+/* While the target is stopped: copies the native stacks if they are wanted. */
+static void copy_natives(void *context)
+{
+	const struct chase *chase = context;
+
+	if (chase->session->mixed)
+		mixed_copy(chase->session->mixed, &chase->look->ruby);
+}
+
 static void chase(void *context)
 {
 	const struct chase *chase = context;
 
+	copy_natives(context);
 	look_through_all(chase->session, chase->look, CHASE_NS);
 }
 
@@ -163,6 +174,14 @@ static struct error *look_and_search(const struct session *session, struct look 
 	return error;
 }
 
+/* Before a pause: prepares for copies of the native stacks, also of those of the fibers that the last look has found. */
+static struct error *prepare_natives(const struct session *session, const struct look *look)
+{
+	if (!session->mixed || mixed_prepare(session->mixed, &look->fibers, look->stacks, look->nr_stacks))
+		return NULL;
+	return error_no_memory();
+}
+
 static struct error *note_pauses(struct look *look, const struct pauses *pauses)
 {
 	look->trace->pauses = pauses->count;
@@ -180,6 +199,7 @@ static void chase_stacks(void *context)
 	const struct ruby *ruby = &chase->look->ruby;
 	struct ruby_threads threads;
 
+	copy_natives(context);
 	memory_limit(ruby->memory, STACKS_NS);
 	if (threads_list(ruby, &threads)) {
 		stack_pages_fetch(ruby, &threads, NULL);
@@ -248,11 +268,15 @@ static struct error *look_changing_once(const struct session *session, struct lo
 					bool *collected)
 {
 	struct chase chased = {session, look};
-	bool raised = is_little(session) && priority_raise(PRIORITY_SAMPLES);
-	struct error *error = snapshot_changing(session->target, session->memory, chase_stacks, &chased, pauses);
+	struct error *error = prepare_natives(session, look);
 	struct collections then, copied;
 	size_t fetched = 0;
+	bool raised;
 
+	if (error)
+		return error;
+	raised = is_little(session) && priority_raise(PRIORITY_SAMPLES);
+	error = snapshot_changing(session->target, session->memory, chase_stacks, &chased, pauses);
 	/* What lasts is copied before the next collection begins, if possible. */
 	if (!error) {
 		fetched = memory_fetch(session->memory);
@@ -317,9 +341,13 @@ static struct error *look_paused(const struct session *session, struct look *loo
 	if (!error && searched)
 		error = learn_pages(session, look);
 	while (!error && tries < PAUSED_TRIES) {
+		error = prepare_natives(session, look);
+		if (error)
+			break;
 		/* The first time only what is known is copied, which is all there is to do unless the target has
 		   moved on. */
-		error = snapshot_paused(session->target, session->memory, tries > 0 ? chase : NULL, &chased, &pauses);
+		error = snapshot_paused(session->target, session->memory, tries > 0 ? chase : copy_natives, &chased,
+					&pauses);
 		if (error)
 			break;
 		tries++;

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mixed/mixed.h"
 #include "ruby/collections.h"
 #include "session/rivals.h"
 #include "session/roots.h"
 #include "session/roots_file.h"
 #include "session/strategy.h"
+#include "session/time_limit.h"
 
 /* The layout is refused: *refused receives why. Fails if there is not enough memory. */
 static struct error *refuse(struct error *why, struct error **refused)
@@ -16,6 +18,22 @@ static struct error *refuse(struct error *why, struct error **refused)
 		return why;
 	*refused = why;
 	return NULL;
+}
+
+/* Adds native frames if they are wanted, and puts the threads into their order. */
+static struct error *finish_trace(const struct session *session, struct look *look)
+{
+	struct error *error = NULL;
+
+	time_limit_is_of(session->mixed ? TIME_LIMIT_DEBUG_INFO : TIME_LIMIT_LOOK);
+	if (session->mixed)
+		error = mixed_merge(session->mixed, &look->ruby, look->stacks, look->trace);
+	if (!error && !look_order(look))
+		error = error_no_memory();
+	if (!error && session->mixed)
+		error = mixed_add_others(session->mixed, look->trace);
+	time_limit_is_of(TIME_LIMIT_LOOK);
+	return error;
 }
 
 struct error *session_try(struct session *session, struct trace **ret, struct error **refused)
@@ -75,9 +93,10 @@ struct error *session_try(struct session *session, struct trace **ret, struct er
 	if (!error && look.refused) {
 		*refused = look.refused;
 		look.refused = NULL;
-	} else if (!error && !look_order(&look)) {
-		error = error_no_memory();
 	} else if (!error) {
+		error = finish_trace(session, &look);
+	}
+	if (!error && !*refused) {
 		if (searched && session->target->operations->runs)
 			roots_file_write(session->module, &session->module_roots, &roots);
 		session->ruby = look.ruby;

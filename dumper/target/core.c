@@ -53,6 +53,7 @@ static void add_segment(struct core *core, const GElf_Phdr *header)
 	    .dumped = header->p_filesz < header->p_memsz ? header->p_filesz : header->p_memsz,
 	    .offset = header->p_offset,
 	    .writable = header->p_flags & PF_W,
+	    .executable = header->p_flags & PF_X,
 	};
 	uint64_t left = header->p_offset < core->size ? core->size - header->p_offset : 0;
 
@@ -270,6 +271,13 @@ static bool find_mapping(const struct target *target, uint64_t address, uint64_t
 	return true;
 }
 
+static bool executes(const struct target *target, uint64_t address)
+{
+	const struct core_segment *segment = core_find_segment(target->core, address);
+
+	return segment && segment->executable;
+}
+
 static bool lacks_page(const struct target *target, uint64_t page)
 {
 	const struct core_segment *segment = core_find_segment(target->core, page);
@@ -336,6 +344,7 @@ const struct target_operations core_operations = {
     .lacks_page = lacks_page,
     .lacks = describe_lack,
     .find_mapping = find_mapping,
+    .executes = executes,
     .build_id = core_build_id,
 };
 

@@ -7,6 +7,7 @@
 #include <sys/user.h>
 
 #include "base/array.h"
+#include "target/registers.h"
 
 /* The most that are read; a kernel allows 65,530 mappings and, on most systems, fewer threads. */
 #define THREADS_MAX  65536u
@@ -28,14 +29,12 @@ static bool add_thread(struct core_notes *notes, const uint8_t *bytes, size_t le
 	/* Not from siginfo: in a core of gcore, that has the SIGSTOP by which gdb stopped the process. */
 	if (notes->nr_threads == 0 && status.pr_cursig > 0 && status.pr_cursig < NSIG)
 		notes->signal = status.pr_cursig;
-	notes->threads[notes->nr_threads++] = (struct native_thread){
+	notes->threads[notes->nr_threads] = (struct native_thread){
 	    .tid = status.pr_pid > 0 ? status.pr_pid : 0,
 	    .stopped = true,
-	    .ip = registers.rip,
-	    .sp = registers.rsp,
-	    .fs_base = registers.fs_base,
 	    .call = system_call_of_registers(&registers),
 	};
+	registers_take(&registers, &notes->threads[notes->nr_threads++]);
 	return true;
 }
 

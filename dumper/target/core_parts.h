@@ -21,7 +21,7 @@
 struct core_segment {
 	uint64_t start, end;
 	uint64_t dumped, there, offset;
-	bool writable;
+	bool writable, executable;
 };
 
 /*

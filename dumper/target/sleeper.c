@@ -5,11 +5,16 @@
 #include "target/task.h"
 #include "target/thread_pointer.h"
 
+/* The number of the stack pointer among the registers. */
+#define RSP 7u
+
 bool sleeper_find(struct target *target, pid_t tid, struct native_thread *ret)
 {
 	struct task_look look;
 	uint64_t pointer = 0;
+	uint64_t ip = 0, sp = 0;
 	struct task task;
+	bool placed;
 
 	task_open(&task, target->pid, tid);
 	look = task_look(&task, NULL);
@@ -19,6 +24,7 @@ bool sleeper_find(struct target *target, pid_t tid, struct native_thread *ret)
 		task_close(&task);
 		return false;
 	}
+	placed = task_place(&task, &ip, &sp);
 	task_keep_switches(&task);
 	*ret = (struct native_thread){
 	    .tid = tid,
@@ -28,6 +34,11 @@ bool sleeper_find(struct target *target, pid_t tid, struct native_thread *ret)
 	    .switches = look.switches,
 	    .fs_base = pointer,
 	};
+	if (placed) {
+		ret->registers.ip = ip;
+		ret->registers.of[RSP] = sp;
+		ret->registers.known = 1u << RSP;
+	}
 	return true;
 }
 

@@ -18,6 +18,7 @@
 #include "target/exec_lock.h"
 #include "target/hold.h"
 #include "target/process_stat.h"
+#include "target/registers.h"
 #include "target/sleeper.h"
 #include "target/stop.h"
 
@@ -121,9 +122,7 @@ static void take_registers(struct native_thread *thread)
 
 	if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &registers) != 0)
 		return;
-	thread->ip = registers.rip;
-	thread->sp = registers.rsp;
-	thread->fs_base = registers.fs_base;
+	registers_take(&registers, thread);
 	thread->call = system_call_of_registers(&registers);
 }
 

@@ -30,6 +30,16 @@ struct mapping {
 	char *path;	     /* the path as the kernel gives it, perhaps with " (deleted)"; "" if there is no file */
 };
 
+/* The number of general registers of a native thread. */
+#define THREAD_REGISTERS 16u
+
+/* The general registers of a native thread, by their numbers in DWARF (System V ABI for x86_64, 3.6.2). */
+struct thread_registers {
+	uint64_t ip;
+	uint64_t of[THREAD_REGISTERS]; /* rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 */
+	uint32_t known;		       /* bit N is set if of[N] is known */
+};
+
 /* A native thread as it was at the last stop of the target, or as it is in the core. */
 struct native_thread {
 	pid_t tid;	    /* for a live process: the thread's id in rbdump's pid namespace */
@@ -43,6 +53,11 @@ struct native_thread {
 	int pending_signal; /* for a live process: the signal that the thread gets when it goes on; 0: none */
 	int switches_fd;    /* if asleep: the open schedstat file of the thread; else -1 */
 	uint64_t switches;  /* if asleep: how many times the thread had been given a CPU before live_stop() */
+	/*
+	 * The registers. If the thread is asleep, only the instruction pointer and rsp are known. If the thread is not
+	 * stopped, no register is known.
+	 */
+	struct thread_registers registers;
 	struct system_call call; /* if stopped, but not asleep: the system call that the stop has interrupted */
 };
 
@@ -84,6 +99,10 @@ struct target_operations {
 	 */
 	bool (*find_mapping)(const struct target *target, uint64_t address, uint64_t *start, uint64_t *end);
 	/*
+	 * Whether the memory at an address was executable. This function pointer is NULL if the mappings tell it.
+	 */
+	bool (*executes)(const struct target *target, uint64_t address);
+	/*
 	 * Returns the build-id of the mapped file, malloc'ed. Returns NULL if the build-id is not known. This function
 	 * pointer is NULL if the caller can read the build-id from the opened file.
 	 */
@@ -106,7 +125,11 @@ struct target {
 	bool stopped;	     /* true between live_stop() and live_resume() */
 	uint64_t stopped_ns; /* time of the first thread's stop (CLOCK_MONOTONIC); 0: no thread was stopped */
 	uint64_t pause_ns;   /* duration of the last stop: from the first thread's stop to the last resume */
-	/* The tids of the threads that slept during live_stop(), but had woken up when live_woke() was called later. */
+	/*
+	 * The tids of the threads that live_stop() stops even if they sleep: those that slept during an earlier
+	 * live_stop(), but had woken up when live_woke() was called later; and those whose registers are needed
+	 * (mixed/sleepers.h).
+	 */
 	struct addresses restless;
 
 	/* Core: */

@@ -108,6 +108,7 @@ const char *trace_frame_kind_name(enum trace_frame_kind kind)
 	    [TRACE_RUBY] = "ruby",
 	    [TRACE_CFUNC] = "cfunc",
 	    [TRACE_UNREADABLE] = "unreadable",
+	    [TRACE_NATIVE] = "native",
 	};
 
 	return names[kind];

@@ -17,12 +17,20 @@
 #include "check/validate.h"
 #include "layout/layout.h"
 
-enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE };
+enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE, TRACE_NATIVE };
 
 struct trace_frame {
 	enum trace_frame_kind kind;
-	const char *label;	   /* the frame's label, as this Ruby prints it; NULL if unreadable */
-	const char *name;	   /* the label with the class before the method's name; NULL if unreadable */
+	/*
+	 * The frame's label, as this Ruby prints it; NULL if unreadable. For TRACE_NATIVE: "FUNCTION+0xOFFSET"; if the
+	 * frame is inlined, only "FUNCTION".
+	 */
+	const char *label;
+	/*
+	 * The label with the class before the method's name; NULL if unreadable. For TRACE_NATIVE: the function; NULL if
+	 * not known.
+	 */
+	const char *name;
 	const char *path;	   /* NULL if the code has no path */
 	const char *absolute_path; /* NULL if the code has no absolute path (eval) */
 	bool has_line;
@@ -34,7 +42,7 @@ struct trace_frame {
 	 * another method.
 	 */
 	bool compiled;
-	uint64_t address;   /* address of the control frame in the target */
+	uint64_t address;   /* address of the control frame in the target; for TRACE_NATIVE, the code's address */
 	enum reason reason; /* for TRACE_UNREADABLE: why */
 	/*
 	 * The number of the frame's code and method. Frames with the same number have the same label and name, even if
@@ -42,6 +50,14 @@ struct trace_frame {
 	 * first line. 0: the frame has no number. A number is never used again for other code or another method.
 	 */
 	uint64_t method;
+	/* The members below are for TRACE_NATIVE. `path` and `line` are then those of the source, if known. */
+	const char *module; /* the mapped file; NULL if there is none */
+	bool inlined;	    /* the function is inlined into the function of the next frame */
+	/*
+	 * Why the native stack could not be followed beyond this place. In that case, the frame is no function, and has
+	 * no label. NULL for a function.
+	 */
+	const char *lost;
 };
 
 enum trace_state {
@@ -93,8 +109,10 @@ struct trace_thread {
 	uint64_t fiber;		 /* address of the fiber that has this stack; 0 if not known */
 	const char *fiber_state; /* state of the fiber ("resumed"); NULL if not known */
 	bool suspended;		 /* this is the stack of a suspended fiber */
-	bool ended;		 /* this is a fiber whose thread has ended: tid and ractor are not known */
-	uint64_t resumed_by;	 /* address of the fiber that resumed this fiber; 0 if there is no such fiber */
+	bool native;	     /* this is a native thread that Ruby does not know; `id` is 0, `name` is the kernel's */
+	bool unplaced;	     /* native frames may be in wrong places among the frames of Ruby */
+	bool ended;	     /* this is a fiber whose thread has ended: tid and ractor are not known */
+	uint64_t resumed_by; /* address of the fiber that resumed this fiber; 0 if there is no such fiber */
 	/*
 	 * The scheduler hook in which the fiber waits ("Scheduler#io_wait"). NULL if the fiber does not wait in a hook.
 	 */

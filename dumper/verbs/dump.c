@@ -16,6 +16,8 @@ enum {
 	OPTION_ALL,
 	OPTION_COLOUR,
 	OPTION_WATCH,
+	OPTION_NATIVE,
+	OPTION_INLINES,
 };
 
 /* The shortest and the longest time between two looks, in seconds, and the most looks that are merged. */
@@ -29,6 +31,8 @@ static const struct option long_options[] = {
     {"children", no_argument, NULL, OPTION_CHILDREN},
     {"json", no_argument, NULL, OPTION_JSON},
     {"no-stop", no_argument, NULL, OPTION_NO_STOP},
+    {"native", optional_argument, NULL, OPTION_NATIVE},
+    {"inlines", no_argument, NULL, OPTION_INLINES},
     {"all", no_argument, NULL, OPTION_ALL},
     {"color", required_argument, NULL, OPTION_COLOUR},
     {"watch", required_argument, NULL, OPTION_WATCH},
@@ -49,7 +53,23 @@ struct given {
 	bool watch, interval;	  /* --watch, -i */
 	const char *elf, *output; /* --gen-offsets and -o */
 	bool any_build;
+	const char *wrong_native; /* an argument of --native that is wrong */
 };
+
+/* Which native frames --native wants. */
+static void take_native(const char *argument, struct given *ret)
+{
+	enum mixed_which *which = &ret->options.native.which;
+
+	if (!argument)
+		*which = MIXED_RUBY;
+	else if (strcmp(argument, "last") == 0)
+		*which = MIXED_LAST;
+	else if (strcmp(argument, "all") == 0)
+		*which = MIXED_ALL;
+	else
+		ret->wrong_native = argument;
+}
 
 /* Handles an option that is not about the target. Returns false if there is no such option. */
 static bool take(int option, struct given *ret)
@@ -63,6 +83,12 @@ static bool take(int option, struct given *ret)
 		return true;
 	case OPTION_NO_STOP:
 		ret->options.no_stop = true;
+		return true;
+	case OPTION_NATIVE:
+		take_native(optarg, ret);
+		return true;
+	case OPTION_INLINES:
+		ret->options.native.inlines = true;
 		return true;
 	case 'g':
 		ret->elf = optarg;
@@ -138,6 +164,8 @@ static int make_layout(const struct command_line *line, int argc, char **argv, c
 		    "--json, --offsets, --nearest, --time-limit and --no-stop cannot be used with --gen-offsets");
 	if (given->children || given->watch || given->interval || given->options.looks > 0)
 		return command_line_wrong(line, "", "--children, --watch, -n and -i can be used only with PID");
+	if (given->options.native.which != MIXED_NONE || given->wrong_native || given->options.native.inlines)
+		return command_line_wrong(line, "", "--native and --inlines cannot be used with --gen-offsets");
 	if (target->ruby_version || target->force)
 		return command_line_wrong(line, "", "--ruby-version and --force can be used only with --core");
 	return layout_make_file(given->elf, given->output, given->any_build);
@@ -173,6 +201,12 @@ static int check(const struct command_line *line, const struct given *given)
 		return command_line_wrong(line, "", "--no-stop can be used only with PID: a core is never stopped");
 	if (given->output || given->any_build)
 		return command_line_wrong(line, "", "-o and --any-build can be used only with --gen-offsets");
+	if (given->wrong_native)
+		return command_line_wrong(line, given->wrong_native, " is not a value of --native: last or all");
+	if (given->options.native.inlines && given->options.native.which == MIXED_NONE)
+		return command_line_wrong(line, "", "--inlines can be used only with --native");
+	if (given->options.native.which != MIXED_NONE && given->options.no_stop)
+		return command_line_wrong(line, "", "--native cannot be used with --no-stop");
 	return check_looks(line, given);
 }
 

@@ -1,0 +1,146 @@
+#include "mixed/merge.h"
+
+struct merging {
+	const struct merge_function *functions;
+	size_t nr_functions, next_function;
+	const struct merge_frame *frames;
+	size_t nr_frames, next_frame;
+	struct merge_item *ret;
+	size_t count;
+};
+
+static void put_functions(struct merging *merging, size_t end)
+{
+	while (merging->next_function < end)
+		merging->ret[merging->count++] = (struct merge_item){.native = true, .index = merging->next_function++};
+}
+
+static void put_frame(struct merging *merging)
+{
+	merging->ret[merging->count++] = (struct merge_item){.native = false, .index = merging->next_frame++};
+}
+
+static size_t count_groups(const struct merging *merging)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < merging->nr_frames; i++)
+		count += merging->frames[i].kind == MERGE_RUBY && merging->frames[i].finish;
+	return count;
+}
+
+static size_t count_activations(const struct merging *merging)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < merging->nr_functions; i++)
+		count += merging->functions[i].interprets;
+	return count;
+}
+
+/* The next activation from a function on; the number of functions if there is none. */
+static size_t next_activation(const struct merging *merging, size_t from)
+{
+	while (from < merging->nr_functions && !merging->functions[from].interprets)
+		from++;
+	return from;
+}
+
+/*
+ * Where the function is that implements a method in C: its innermost occurrence, because the method may be called by
+ * itself through other methods. `end` if it is not there.
+ */
+static size_t find_function(const struct merging *merging, size_t frame, size_t end)
+{
+	const uint64_t function = merging->frames[frame].function;
+	size_t at = merging->next_function;
+
+	while (at < end && (function == 0 || merging->functions[at].start != function))
+		at++;
+	return at;
+}
+
+/* Where the functions end at most that run in a method in C whose own function is not there. */
+static size_t end_of_unknown(const struct merging *merging, size_t end)
+{
+	size_t at = merging->next_function, limit = end;
+
+	for (size_t i = merging->next_frame + 1; i < merging->nr_frames && limit == end; i++) {
+		if (merging->frames[i].kind == MERGE_RUBY)
+			break;
+		limit = find_function(merging, i, end);
+	}
+	while (at < limit && !merging->functions[at].calls_c)
+		at++;
+	return at;
+}
+
+/* Puts the frame of a method in C, and before it the functions that run in it. */
+static void put_cfunc(struct merging *merging, size_t end)
+{
+	const size_t at = find_function(merging, merging->next_frame, end);
+
+	/* If it is not there, the method has left its frame to another function, or is just being called. */
+	put_functions(merging, at < end ? at + 1 : end_of_unknown(merging, end));
+	put_frame(merging);
+}
+
+/* Puts one group, up to the activation that runs its Ruby code, without it. */
+static void put_group(struct merging *merging, size_t activation)
+{
+	while (merging->next_frame < merging->nr_frames && merging->frames[merging->next_frame].kind != MERGE_RUBY) {
+		if (merging->frames[merging->next_frame].kind == MERGE_CFUNC)
+			put_cfunc(merging, activation);
+		else
+			put_frame(merging);
+	}
+	put_functions(merging, activation);
+	while (merging->next_frame < merging->nr_frames) {
+		const struct merge_frame *frame = &merging->frames[merging->next_frame];
+
+		put_frame(merging);
+		if (frame->kind == MERGE_RUBY && frame->finish)
+			return;
+	}
+}
+
+/* Whether vm_exec() may not have begun yet with the innermost frame. */
+static bool is_just_made(const struct merging *merging)
+{
+	return merging->nr_frames > 0 && merging->frames[0].kind == MERGE_RUBY && merging->frames[0].finish;
+}
+
+bool merge_stacks(const struct merge_function *functions, size_t nr_functions, const struct merge_frame *frames,
+		  size_t nr_frames, bool whole, struct merge_item *ret)
+{
+	struct merging merging = {
+	    .functions = functions,
+	    .nr_functions = nr_functions,
+	    .frames = frames,
+	    .nr_frames = nr_frames,
+	    .ret = ret,
+	};
+	const size_t groups = count_groups(&merging), activations = count_activations(&merging);
+	/* The outermost group belongs to the outermost activation, if that is there. */
+	size_t early = whole && groups > activations ? groups - activations : 0;
+	size_t extra = whole && activations > groups ? activations - groups : 0;
+	size_t activation = next_activation(&merging, 0);
+
+	/* vm_exec() has not begun yet with a frame that was just made; or it is about to return. */
+	for (size_t i = 0; i < early; i++)
+		put_group(&merging, 0);
+	for (size_t i = 0; i < extra; i++)
+		activation = next_activation(&merging, activation + 1);
+	for (size_t i = early; i < groups && (whole || activation < nr_functions); i++) {
+		put_group(&merging, activation);
+		put_functions(&merging, activation < nr_functions ? activation + 1 : nr_functions);
+		activation = next_activation(&merging, merging.next_function);
+	}
+	/* Beyond the last group, or where the native stack was lost. */
+	if (!whole)
+		put_group(&merging, nr_functions);
+	put_functions(&merging, nr_functions);
+	while (merging.next_frame < nr_frames)
+		put_frame(&merging);
+	return early <= (is_just_made(&merging) ? 1 : 0) && extra <= 1;
+}

@@ -1,0 +1,50 @@
+/*
+ * Merges a native stack and a Ruby stack of the same thread into one order of frames. Pure: it reads nothing else.
+ *
+ * Each call of vm_exec() runs the frames of Ruby code from one with VM_FRAME_FLAG_FINISH to the next inner one. So the
+ * frames of Ruby code are in groups, and each group belongs to one activation of the function that interprets code. The
+ * frames of C functions that are inside of a group's frames of Ruby code belong to the group, too. Based on Ruby's
+ * sources, 2.7.4 to 3.4.5: vm.c (vm_exec), vm_insnhelper.c (vm_call_cfunc), vm_eval.c (vm_call0_cfunc).
+ *
+ * The frames of Ruby code of a group come directly before their activation (innermost first). The frame of a method in C
+ * comes directly behind the C function that implements the method.
+ */
+#ifndef RBDUMP_MERGE_H
+#define RBDUMP_MERGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum merge_kind { MERGE_RUBY, MERGE_CFUNC, MERGE_OTHER };
+
+/* A control frame. */
+struct merge_frame {
+	enum merge_kind kind;
+	bool finish;	   /* a call of vm_exec() has begun with this frame */
+	uint64_t function; /* of MERGE_CFUNC: the C function that implements the method; 0 if not known */
+};
+
+/* A native function. */
+struct merge_function {
+	uint64_t start;	 /* where the function begins; 0 if not known */
+	bool interprets; /* this is an activation of the function that interprets code */
+	bool calls_c;	 /* this function calls methods in C, and is part of Ruby */
+};
+
+struct merge_item {
+	bool native;
+	size_t index; /* in the array of functions, or of frames */
+};
+
+/*
+ * Merges both stacks, innermost first.
+ *   whole  the last function is the outermost one. Otherwise, some functions are missing after the last one
+ *   ret    receives one item for each function and each frame: nr_functions + nr_frames items
+ * Returns whether the places are certain. Otherwise, the numbers of groups and of activations contradict each other, and
+ * an item can be in the wrong place among those of the other stack.
+ */
+bool merge_stacks(const struct merge_function *functions, size_t nr_functions, const struct merge_frame *frames,
+		  size_t nr_frames, bool whole, struct merge_item *ret);
+
+#endif

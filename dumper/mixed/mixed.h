@@ -1,0 +1,60 @@
+/*
+ * Adds native frames to the stacks of a trace (`rbdump --native`). The native stacks of threads, and of suspended
+ * fibers, are copied while the process is stopped. They are unwound, merged with Ruby's frames and symbolized after the
+ * process goes on. For a core, all of this happens at once.
+ *
+ * A thread that sleeps is not stopped if its native stack can be followed from its instruction and stack pointer alone,
+ * which the kernel tells without a stop (sleepers.h).
+ */
+#ifndef RBDUMP_MIXED_H
+#define RBDUMP_MIXED_H
+
+#include "base/error.h"
+#include "mixed/mixed_options.h"
+#include "ruby/fibers.h"
+#include "ruby/frame.h"
+#include "target/module.h"
+#include "trace/trace.h"
+
+struct mixed;
+
+/*
+ * Opens the files that the target has mapped. `target` and `module` must outlive the result. Fails if the process is
+ * gone, if access is refused, or if there is not enough memory.
+ *   module  the file that contains Ruby
+ */
+struct error *mixed_create(const struct mixed_options *options, struct target *target, const struct module *module,
+			   struct mixed **ret);
+void mixed_destroy(struct mixed *mixed); /* NULL is fine */
+
+/*
+ * Prepares for a pause of a live process. Decides which sleeping threads must be stopped. Returns false if there is not
+ * enough memory.
+ *   fibers  the suspended fibers that are known
+ *   stacks  the stacks that are known, because native stacks can contain them
+ */
+bool mixed_prepare(struct mixed *mixed, const struct ruby_fibers *fibers, const struct stack *stacks, size_t nr_stacks);
+
+/*
+ * Copies the native stacks of all threads, and of the fibers that were given to mixed_prepare(). Call this function while
+ * the process is stopped. It makes one system call, or a few.
+ *   ruby  to read fibers, from a snapshot that already contains them
+ */
+void mixed_copy(struct mixed *mixed, const struct ruby *ruby);
+
+/*
+ * Adds native frames to the threads of a trace. What is not known of native frames is
+ * marked; the frames of Ruby are the same as before. Fails if there is not enough memory.
+ *   ruby    to read methods and code; reads what is not in the snapshot from the target as it is now
+ *   stacks  for each thread of the trace: the stack from which its frames were made
+ */
+struct error *mixed_merge(struct mixed *mixed, const struct ruby *ruby, const struct stack *stacks,
+			  struct trace *trace);
+
+/*
+ * With MIXED_ALL, adds the native threads that no thread of the trace has. Does nothing otherwise. Fails if there is not
+ * enough memory.
+ */
+struct error *mixed_add_others(struct mixed *mixed, struct trace *trace);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * Declares what the .c files of mixed.h share. Only these .c files include this header.
+ */
+#ifndef RBDUMP_MIXED_PARTS_H
+#define RBDUMP_MIXED_PARTS_H
+
+#include "base/addresses.h"
+#include "mixed/mixed_options.h"
+#include "mixed/native_names.h"
+#include "mixed/native_walk.h"
+#include "native/symbolize.h"
+#include "ruby/frame.h"
+
+struct mixed {
+	struct mixed_options options;
+	struct native_walker walker;
+	struct symbolizer *symbolizer;
+	uint64_t loop; /* where the function that interprets code begins; 0: not known */
+	size_t functions_left;
+	size_t nr_copied;	      /* how many threads were copied */
+	struct address_map vm_stacks; /* from the start of a VM stack to its end */
+	struct address_map of_fibers; /* from an rb_fiber_t to its index in `fibers` */
+	uint64_t *fibers;	      /* the suspended fibers whose stacks were copied after those of the threads */
+	size_t nr_fibers, fibers_capacity;
+	struct addresses calls_c; /* functions that call methods in C */
+};
+
+/* Notes where the VM stacks are, because native stacks can contain them. Returns false if there is not enough memory. */
+bool mixed_note_vm_stacks(struct mixed *mixed, const struct stack *stacks, size_t count);
+
+/*
+ * Unwinds the stack of the native thread with an index in the target's list. Returns false if there is not enough
+ * memory. The caller frees `ret` with native_walk_clear() in any case.
+ */
+bool mixed_walk_thread(struct mixed *mixed, size_t index, struct native_walk *ret);
+
+/* The same for a suspended fiber (rb_fiber_t). */
+bool mixed_walk_fiber(struct mixed *mixed, const struct ruby *ruby, uint64_t fiber, struct native_walk *ret);
+
+#endif

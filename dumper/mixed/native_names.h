@@ -1,0 +1,29 @@
+/*
+ * Makes frames of a trace from native functions.
+ */
+#ifndef RBDUMP_NATIVE_NAMES_H
+#define RBDUMP_NATIVE_NAMES_H
+
+#include "mixed/native_walk.h"
+#include "native/symbolize.h"
+#include "trace/trace.h"
+
+/* Frames of a stack, while they are added; zeroed, it is empty. */
+struct frame_list {
+	struct trace_frame *of;
+	size_t count, capacity;
+};
+
+/*
+ * Adds a frame for a native function.
+ *   inlines  if true, also adds the functions that are inlined there, before it
+ *   trace    receives the strings
+ * Returns false if there is not enough memory.
+ */
+bool native_names_add(struct symbolizer *symbolizer, const struct walked_function *function, bool inlines,
+		      struct trace *trace, struct frame_list *list);
+
+/* Adds the mark that the native stack could not be followed. `why` is never freed. */
+bool native_names_add_lost(const char *why, struct frame_list *list);
+
+#endif

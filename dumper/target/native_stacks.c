@@ -1,0 +1,190 @@
+#include "target/native_stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/array.h"
+#include "memory/page.h"
+
+#define PAGES	    (NATIVE_STACKS_MAX / MEMORY_PAGE)
+#define STACK_PAGES (NATIVE_STACK_MAX / MEMORY_PAGE)
+
+/* How much memory the kernel provides before the target is stopped, for each thread: most stacks are shorter. */
+#define USUAL_LENGTH (64u * 1024)
+
+/* How far below its mapping the stack pointer of the first thread may be: that mapping grows. */
+#define GROWTH (UINT64_C(64) << 20)
+
+static const char first_stack[] = "[stack]";
+
+struct part {
+	size_t first, count; /* in pages */
+	bool cut;
+};
+
+struct place {
+	struct part parts[NATIVE_PARTS];
+};
+
+struct native_stacks {
+	const struct address_map *holes; /* NULL: none */
+	struct place *places;		 /* of each stack */
+	size_t nr_places, capacity;
+	uint8_t *bytes; /* NATIVE_STACKS_MAX bytes of address space */
+	uint64_t pages[PAGES];
+	bool ok[PAGES];
+	size_t nr_pages, nr_copied;
+};
+
+struct native_stacks *native_stacks_create(void)
+{
+	struct native_stacks *stacks = calloc(1, sizeof(*stacks));
+
+	if (!stacks)
+		return NULL;
+	stacks->bytes =
+	    mmap(NULL, NATIVE_STACKS_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (stacks->bytes != MAP_FAILED)
+		return stacks;
+	free(stacks);
+	return NULL;
+}
+
+void native_stacks_destroy(struct native_stacks *stacks)
+{
+	if (!stacks)
+		return;
+	munmap(stacks->bytes, NATIVE_STACKS_MAX);
+	free(stacks->places);
+	free(stacks);
+}
+
+void native_stacks_forget(struct native_stacks *stacks)
+{
+	stacks->nr_pages = stacks->nr_copied = stacks->nr_places = 0;
+}
+
+bool native_stacks_prepare(struct native_stacks *stacks, size_t count)
+{
+	size_t length = NATIVE_STACKS_MAX;
+
+	native_stacks_forget(stacks);
+	if (!array_make_room(stacks->places, stacks->capacity, count))
+		return false;
+	if (count < NATIVE_STACKS_MAX / USUAL_LENGTH)
+		length = count * USUAL_LENGTH;
+	if (length < NATIVE_STACK_MAX)
+		length = NATIVE_STACK_MAX;
+	memset(stacks->bytes, 0, length);
+	return true;
+}
+
+/* Where the mapping of a stack ends. False if there is none. */
+static bool find_end(const struct target *target, uint64_t sp, uint64_t *ret)
+{
+	const struct mapping *mapping;
+	uint64_t start;
+	size_t at;
+
+	if (target->operations->find_mapping)
+		return target->operations->find_mapping(target, sp, &start, ret);
+	at = array_first(target->mappings, target->nr_mappings, one, one->end > sp);
+	if (at == target->nr_mappings)
+		return false;
+	mapping = &target->mappings[at];
+	*ret = mapping->end;
+	return mapping->start <= sp || (strcmp(mapping->path, first_stack) == 0 && mapping->start - sp < GROWTH);
+}
+
+static uint64_t page_of(uint64_t address)
+{
+	return address / MEMORY_PAGE * MEMORY_PAGE;
+}
+
+/* Adds the pages of a part of a stack that is not longer than `room` pages. */
+static struct part plan(struct native_stacks *stacks, uint64_t start, uint64_t end, size_t room)
+{
+	struct part part = {.first = stacks->nr_pages};
+	const uint64_t wanted = end > start ? (end - start + MEMORY_PAGE - 1) / MEMORY_PAGE : 0;
+
+	if (room > PAGES - stacks->nr_pages)
+		room = PAGES - stacks->nr_pages;
+	part.count = wanted < room ? (size_t)wanted : room;
+	part.cut = part.count < wanted;
+	for (size_t i = 0; i < part.count; i++)
+		stacks->pages[stacks->nr_pages++] = start + i * MEMORY_PAGE;
+	return part;
+}
+
+/* The VM stack in a native stack. Its start and end are `end` if there is none. */
+static void find_hole(const struct native_stacks *stacks, uint64_t start, uint64_t end, uint64_t *hole,
+		      uint64_t *hole_end)
+{
+	const struct address_map *holes = stacks->holes;
+	const size_t at = holes ? array_first(holes->pairs, holes->count, one, one->address >= start) : 0;
+
+	*hole = *hole_end = end;
+	if (!holes || at == holes->count || holes->pairs[at].other > end ||
+	    holes->pairs[at].other <= holes->pairs[at].address)
+		return;
+	*hole = holes->pairs[at].address;
+	*hole_end = holes->pairs[at].other;
+}
+
+void native_stacks_want(struct native_stacks *stacks, const struct target *target, uint64_t sp)
+{
+	uint64_t end, hole, hole_end;
+	struct place *place;
+
+	if (stacks->nr_places == stacks->capacity)
+		return;
+	place = &stacks->places[stacks->nr_places++];
+	*place = (struct place){0};
+	if (sp == 0 || !find_end(target, sp, &end) || end <= sp)
+		return;
+	find_hole(stacks, sp, end, &hole, &hole_end);
+	place->parts[0] = plan(stacks, page_of(sp), hole, STACK_PAGES);
+	place->parts[1] = plan(stacks, page_of(hole_end), end, STACK_PAGES - place->parts[0].count);
+}
+
+void native_stacks_omit(struct native_stacks *stacks, const struct address_map *holes)
+{
+	stacks->holes = holes;
+}
+
+void native_stacks_copy(struct native_stacks *stacks, const struct target *target)
+{
+	const size_t first = stacks->nr_copied, count = stacks->nr_pages - first;
+
+	stacks->nr_copied = stacks->nr_pages;
+	memset(stacks->ok + first, 0, count * sizeof(*stacks->ok));
+	if (count > 0)
+		target->operations->read_pages(target, stacks->pages + first, count,
+					       stacks->bytes + first * MEMORY_PAGE, stacks->ok + first);
+}
+
+static struct native_part copied(const struct native_stacks *stacks, const struct part *part, bool *cut)
+{
+	size_t count = 0;
+
+	while (count < part->count && stacks->ok[part->first + count])
+		count++;
+	*cut |= part->cut || count < part->count;
+	if (count == 0)
+		return (struct native_part){0};
+	return (struct native_part){
+	    .start = stacks->pages[part->first],
+	    .length = count * MEMORY_PAGE,
+	    .bytes = stacks->bytes + part->first * MEMORY_PAGE,
+	};
+}
+
+struct native_stack native_stacks_of(const struct native_stacks *stacks, size_t index)
+{
+	struct native_stack stack = {0};
+
+	for (size_t i = 0; i < NATIVE_PARTS && index < stacks->nr_places; i++)
+		stack.parts[i] = copied(stacks, &stacks->places[index].parts[i], &stack.cut);
+	return stack;
+}

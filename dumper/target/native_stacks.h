@@ -1,0 +1,72 @@
+/*
+ * Copies of the native stacks of a target's threads. While a process is stopped, only the bytes are copied. They are
+ * unwound after the process goes on (mixed/native_walk.h).
+ *
+ * A copy begins at the page of the stack pointer, and ends where the mapping of the stack ends, but has at most
+ * NATIVE_STACK_MAX bytes. All copies together have at most NATIVE_STACKS_MAX bytes.
+ *
+ * A native stack can contain a VM stack of Ruby, which is large: Ruby allocates the VM stacks of threads and fibers there
+ * (up to 3.2 thread.c, thread_start_func_2(): ALLOCA_N; cont.c, fiber_initialize_coroutine()). No call is in it, so the
+ * copy omits it, and has two parts.
+ */
+#ifndef RBDUMP_NATIVE_STACKS_H
+#define RBDUMP_NATIVE_STACKS_H
+
+#include "target/target.h"
+
+#define NATIVE_STACK_MAX  (1u << 20)
+#define NATIVE_STACKS_MAX (16u << 20)
+
+/* Bytes that were copied. */
+struct native_part {
+	uint64_t start; /* the address of the first byte */
+	size_t length;	/* 0: nothing was copied */
+	const uint8_t *bytes;
+};
+
+#define NATIVE_PARTS 2
+
+/* The copy of one stack. */
+struct native_stack {
+	struct native_part parts[NATIVE_PARTS]; /* the innermost part first */
+	bool cut;				/* the stack is longer than the copy */
+};
+
+struct native_stacks;
+
+/* Returns NULL if there is not enough memory. */
+struct native_stacks *native_stacks_create(void);
+void native_stacks_destroy(struct native_stacks *stacks); /* NULL is fine */
+
+/*
+ * Says what native stacks contain that is not copied.
+ *   holes  from where each VM stack begins to where it ends, sorted; must outlive `stacks`, or the next call
+ */
+void native_stacks_omit(struct native_stacks *stacks, const struct address_map *holes);
+
+/*
+ * Forgets all copies, and prepares for copies of `count` stacks, so that native_stacks_want() and native_stacks_copy()
+ * need not allocate memory. Returns false if there is not enough memory.
+ */
+bool native_stacks_prepare(struct native_stacks *stacks, size_t count);
+
+/* Forgets all copies. */
+void native_stacks_forget(struct native_stacks *stacks);
+
+/*
+ * Says that a stack is wanted. The first stack after native_stacks_forget() has the index 0, the next one 1, and so on.
+ * More stacks than native_stacks_prepare() made room for are ignored.
+ *   sp  the stack pointer; 0 if it is not known: then the copy is empty
+ */
+void native_stacks_want(struct native_stacks *stacks, const struct target *target, uint64_t sp);
+
+/*
+ * Copies the stacks that are wanted and not copied yet, in as few system calls as possible. The process may be running;
+ * then a copy can be of several moments.
+ */
+void native_stacks_copy(struct native_stacks *stacks, const struct target *target);
+
+/* The copy of the stack with an index. It is valid until the copies are forgotten. */
+struct native_stack native_stacks_of(const struct native_stacks *stacks, size_t index);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * The general registers of a native thread, from the form in which ptrace(2) and cores have them.
+ */
+#ifndef RBDUMP_REGISTERS_H
+#define RBDUMP_REGISTERS_H
+
+#include <sys/user.h>
+
+#include "target/target.h"
+
+/* Sets the registers of a thread, and its members `ip`, `sp` and `fs_base`. */
+void registers_take(const struct user_regs_struct *from, struct native_thread *ret);
+
+#endif

@@ -1,0 +1,260 @@
+"""`rbdump --native`: the native stacks, against gdb's; their places among Ruby's frames, against what Ruby counts."""
+
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+from conftest import RUBIES, note_not_applicable
+from harness.core import gcore_of, no_kernel_cores, read_core
+from harness.dump import dump, run
+from harness.native import addresses, check_against_gdb, gdb_stacks, is_suspended, lost, native, of_ruby
+from harness.process import is_untouched
+from harness.under_gdb import stop_in
+
+HERE = pathlib.Path(__file__).parent / "targets/native"
+DEPTH = 20
+USAGE = 64
+
+
+class Extension:
+    """The C extension, and the names of its functions: with debug info, or without symbols."""
+
+    def __init__(self, folder, with_debug):
+        self.path = folder / "mixed.so"
+        flags = ["-g"] if with_debug else []
+        subprocess.run(
+            ["gcc", "-O2", *flags, "-shared", "-fPIC", "-w", "-o", self.path, HERE / "mixed.c"], check=True, timeout=60
+        )
+        symbols = subprocess.run(["nm", self.path], check=True, capture_output=True, text=True, timeout=60).stdout
+        functions = dict(re.findall(r"^(\w+) t (\w+)$", symbols, re.M))
+        starts = {name: int(address, 16) for address, name in functions.items()}
+        self.names = {name: name if with_debug else f"mixed.so+{start:#x}" for name, start in starts.items()}
+        if not with_debug:
+            subprocess.run(["strip", self.path], check=True, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def stripped(tmp_path_factory):
+    return Extension(tmp_path_factory.mktemp("stripped"), with_debug=False)
+
+
+@pytest.fixture(scope="module")
+def with_debug(tmp_path_factory):
+    return Extension(tmp_path_factory.mktemp("debug"), with_debug=True)
+
+
+class Mixed:
+    """The program, at rest; `said` is what it says of its threads."""
+
+    def __init__(self, ruby, extension, *flags, depth=DEPTH, cwd=None):
+        self.process = subprocess.Popen(
+            [ruby.path, *flags, "--disable-gems", HERE / "mixed.rb", extension.path, str(depth)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd,
+        )  # fmt: skip
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        self.said = json.loads(line)
+        return self
+
+    def tell(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait(60)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
+
+
+METHODS = ("mixed_yields", "mixed_calls", "mixed_ensures", "mixed_sorts")
+
+
+def check_places(answer, said, extension):
+    """Behind each function of the extension are as many frames of Ruby as Ruby has counted in it; its own comes first."""
+    methods = {extension.names[method]: f"Mixed.{method.removeprefix('mixed_')}" for method in METHODS}
+    for name, subject in said.items():
+        # One has called them before it went on in another fiber.
+        stacks = [thread["frames"] for thread in answer["threads"] if thread["tid"] == subject["tid"]]
+        places = [[i for i, frame in enumerate(frames) if frame["kind"] == "native" and frame["name"] in methods] for frames in stacks]
+        ((frames, at),) = [(frames, at) for frames, at in zip(stacks, places, strict=True) if at]
+        counts = [len([frame for frame in frames[i:] if frame["kind"] != "native"]) for i in at]
+        assert counts[::-1] == subject["counts"], name
+        assert [frames[i + 1]["name"] for i in at] == [methods[frames[i]["name"]] for i in at], name
+
+
+def check_rest(rbdump, mixed, extension):
+    """A dump of the program at rest: nothing is stopped, and all is as gdb and Ruby have it."""
+    plain = dump(rbdump, mixed.pid)
+    answer = dump(rbdump, mixed.pid, "--native=all")
+    assert answer["pause_us"] == 0, "a sleeping thread was stopped"
+    assert is_untouched(mixed.pid)
+    with_ruby = [thread for thread in answer["threads"] if "native" not in thread]
+    assert [of_ruby(thread) for thread in with_ruby] == [thread["frames"] for thread in plain["threads"]]
+    check_against_gdb(answer, gdb_stacks("-p", mixed.pid))
+    check_places(answer, mixed.said, extension)
+    tasks = {int(task.name): task.joinpath("comm").read_text().strip() for task in pathlib.Path(f"/proc/{mixed.pid}/task").iterdir()}
+    assert {thread["tid"] for thread in answer["threads"]} == set(tasks)
+    assert all(thread["name"] == tasks[thread["tid"]] for thread in answer["threads"] if "native" in thread)
+    fibers = [thread for thread in answer["threads"] if is_suspended(thread)]
+    assert fibers and all(len(native(fiber)) > 5 for fiber in fibers)
+
+
+def test_at_rest(rbdump, ruby, stripped):
+    with Mixed(ruby, stripped) as mixed:
+        check_rest(rbdump, mixed, stripped)
+
+
+@pytest.mark.newest_ruby
+def test_extension_with_debug_info(rbdump, ruby, with_debug):
+    with Mixed(ruby, with_debug) as mixed:
+        check_rest(rbdump, mixed, with_debug)
+        answer = dump(rbdump, mixed.pid, "--native")
+        lines = (HERE / "mixed.c").read_text().splitlines()
+        places = [frame for thread in answer["threads"] for frame in native(thread) if frame["name"] == "mixed_calls"]
+        assert places
+        for frame in places:
+            assert frame["path"] == str(HERE / "mixed.c")
+            assert frame["module"] == str(with_debug.path)
+            assert 'call("down"' in lines[frame["line"] - 1]
+
+
+@pytest.mark.outer_rubies
+def test_core(rbdump, ruby, stripped, tmp_path):
+    with Mixed(ruby, stripped) as mixed, gcore_of(mixed.pid, tmp_path) as core:
+        answer = read_core(rbdump, core, "--native=all")
+        check_against_gdb(answer, gdb_stacks(ruby.path, core))
+        check_places(answer, mixed.said, stripped)
+
+
+@pytest.mark.newest_ruby
+def test_inlines(rbdump, ruby, with_debug):
+    """With the functions that are inlined in Ruby's file, as gdb has them."""
+    with Mixed(ruby, with_debug, depth=4) as mixed:
+        answer = dump(rbdump, mixed.pid, "--native", "--inlines")
+        stacks = gdb_stacks("-p", mixed.pid)
+        number = 0
+        for thread in answer["threads"]:
+            if is_suspended(thread):
+                continue
+            ours = [
+                (int(frame["address"], 16), frame["name"].split(".")[0], frame["inlined"])
+                for frame in native(thread)
+                if frame["module"] == ruby.elf
+            ]
+            pcs = {address for address, _, _ in ours}
+            assert ours == [frame for frame in stacks[thread["tid"]] if frame[0] in pcs]
+            number += sum(inlined for _, _, inlined in ours)
+        assert number > 10
+
+
+@pytest.mark.newest_ruby
+def test_last(rbdump, ruby, stripped):
+    """Only what runs inside of the innermost frame of Ruby."""
+    with Mixed(ruby, stripped, depth=2) as mixed:
+        whole = dump(rbdump, mixed.pid, "--native")
+        last = dump(rbdump, mixed.pid, "--native=last")
+    for a, b in zip(whole["threads"], last["threads"], strict=True):
+        inside = next(i for i, frame in enumerate(a["frames"]) if frame["kind"] != "native")
+        assert inside > 0
+        assert b["frames"] == a["frames"][:inside] + of_ruby(a)
+
+
+@pytest.mark.newest_ruby
+def test_text(rbdump, ruby, stripped):
+    with Mixed(ruby, stripped, depth=1) as mixed:
+        done = run(rbdump, mixed.pid, "--native=all")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if "in 'Mixed.calls' (C)" in line)
+    assert re.fullmatch(r"    mixed\.so:in 'mixed\.so\+0x[0-9a-f]+' \(native\)", lines[at - 1])
+    assert re.search(r"^\d+ threads, 2 suspended fibers, [1-9] native threads?, paused for", lines[1])
+    assert any(re.match(r"Native thread \d+ ", line) for line in lines)
+
+
+def stopped_in(ruby):
+    """(function, command): where the process is stopped while it runs."""
+    yield pytest.param(ruby, "rb_gc_mark", "collect", id=f"{ruby.id}-mark")
+    if ruby.id == "debian":
+        yield pytest.param(ruby, "deflate", "deflate", id=f"{ruby.id}-zlib")
+    elif ruby.series in ((2, 7), (3, 4)):
+        yield pytest.param(ruby, "gc_sweep_step", "collect", id=f"{ruby.id}-sweep")
+
+
+@pytest.mark.parametrize(("stopped_ruby", "function", "command"), [one for ruby in RUBIES for one in stopped_in(ruby)])
+def test_running(rbdump, stopped_ruby, function, command, stripped):
+    """A process that does not rest is stopped, and all its registers are known."""
+    with Mixed(stopped_ruby, stripped, depth=4) as mixed:
+        stop_in(mixed.pid, function, lambda: mixed.tell(command))
+        answer = dump(rbdump, mixed.pid, "--native=all")
+        assert answer["pause_us"] > 0
+        check_against_gdb(answer, gdb_stacks("-p", mixed.pid))
+        check_places(answer, mixed.said, stripped)
+        (main,) = [thread for thread in answer["threads"] if thread["main"] and not is_suspended(thread)]
+        assert function in main["frames"][0]["label"]
+
+
+@pytest.mark.newest_ruby
+def test_jit(rbdump, ruby, stripped):
+    """Code that YJIT has made is shown as such, and the stack is followed through it."""
+    if "yjit" not in ruby.jits:
+        note_not_applicable(f"YJIT: {ruby.id} has none")
+        pytest.skip("no YJIT")
+    with Mixed(ruby, stripped, *ruby.jits["yjit"]) as mixed:
+        plain = dump(rbdump, mixed.pid)
+        answer = dump(rbdump, mixed.pid, "--native")
+        stacks = gdb_stacks("-p", mixed.pid)
+    assert [of_ruby(thread) for thread in answer["threads"]] == [thread["frames"] for thread in plain["threads"]]
+    check_places(answer, mixed.said, stripped)
+    for thread in answer["threads"]:
+        assert lost(thread) == []
+        assert "unplaced" not in thread
+        if is_suspended(thread):
+            continue
+        labels = [frame["label"] for frame in native(thread)]
+        # gdb guesses what is beyond such code.
+        if "[JIT]" in labels:
+            inside = labels.index("[JIT]")
+            expected = [pc for pc, _, inlined in stacks[thread["tid"]] if not inlined]
+            assert addresses(thread)[: inside + 1] == expected[: inside + 1]
+        assert native(thread)[-1]["name"] in ("_start", "clone3", "__clone3", "fiber_entry")
+    assert any(frame["label"] == "[JIT]" for thread in answer["threads"] for frame in native(thread))
+
+
+@pytest.mark.newest_ruby
+def test_crash(rbdump, ruby, stripped, tmp_path):
+    """Ruby handles a SIGSEGV on a stack of its own: the stack is followed to the function that was interrupted."""
+    reason = no_kernel_cores()
+    if reason:
+        note_not_applicable(f"cores of the kernel: {reason}")
+        pytest.skip(reason)
+    with Mixed(ruby, stripped, depth=1, cwd=tmp_path) as mixed:
+        subprocess.run(["prlimit", "--core=unlimited:unlimited", "--pid", str(mixed.pid)], check=True, timeout=60)
+        mixed.tell("crash")
+        mixed.process.communicate(timeout=60)
+        (core,) = tmp_path.glob("core*")
+        answer = read_core(rbdump, core, "--native")
+        stacks = gdb_stacks(ruby.path, core)
+        core.unlink()
+    (main,) = [thread for thread in answer["threads"] if thread["main"]]
+    assert lost(main) == []
+    assert addresses(main) == [pc for pc, _, inlined in stacks[main["tid"]] if not inlined]
+    names = [frame["name"] for frame in native(main)]
+    assert names.index("__restore_rt") < names.index("rb_f_kill") < names.index("rb_ary_each")
+
+
+@pytest.mark.any_ruby
+def test_usage(rbdump, ruby):
+    for arguments, message in (
+        (["--native=first"], "first is not a value of --native"),
+        (["--inlines"], "--inlines can be used only with --native"),
+        (["--native", "--no-stop"], "--native cannot be used with --no-stop"),
+    ):
+        done = run(rbdump, 1, *arguments)
+        assert done.returncode == USAGE
+        assert message in done.stderr
