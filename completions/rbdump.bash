@@ -138,7 +138,7 @@ _rbdump()
 		mapfile -t COMPREPLY < <(compgen -W "$verbs $(pgrep ruby 2>/dev/null)" -- "$current")
 		return
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "-p --pid --children -c --core --ruby-version --time-limit --force --json --no-stop --offsets --nearest -g --gen-offsets -o --output --any-build \
+	mapfile -t COMPREPLY < <(compgen -W "-p --pid --children -c --core --ruby-version --time-limit --force --json --no-stop --locals --self --source --args --offsets --nearest -g --gen-offsets -o --output --any-build \
 		-h --help -V --version" -- "$current")
 }
 

@@ -43,6 +43,10 @@ complete -c rbdump -n "not __rbdump_verb record report experiment heap object la
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l children -d "also dump all descendants"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l json -d "print JSON instead of text"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l no-stop -d "do not pause the process"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l locals -d "add the local variables of each frame"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l self -d "add self of each frame"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l source -d "add the lines of the source"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l args -d "add the command line and the names of the environment"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l offsets -d "use this layout" -r -F
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l nearest -d "if the release has no layout, use the nearest layout"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l time-limit -d "give up if there is nothing to show after this many seconds" -x

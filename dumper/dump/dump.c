@@ -9,6 +9,8 @@
 #include "base/open_files.h"
 #include "base/signal_name.h"
 #include "base/text.h"
+#include "dump/arguments.h"
+#include "dump/source.h"
 #include "guard/stop_guard.h"
 #include "render/render.h"
 #include "session/open.h"
@@ -125,8 +127,12 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 	if (error)
 		return error;
 	trace->stopped = stopped;
+	if ((options->arguments && !arguments_read("/proc", session, trace)) ||
+	    (options->source && !source_add(session, options->target.core, trace)))
+		error = error_no_memory();
 	*status = (enum exit_status)trace_exit_status(trace);
-	error = print(options, session, trace);
+	if (!error)
+		error = print(options, session, trace);
 	trace_destroy(trace);
 	session_close(session);
 	return error;

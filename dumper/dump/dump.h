@@ -12,8 +12,10 @@
 struct dump_options {
 	struct target_options target;
 	bool json;
-	bool no_stop; /* do not stop the target */
-	bool another; /* another target was printed before, so text output begins with an empty line */
+	bool no_stop;	/* do not stop the target */
+	bool source;	/* add the lines of source around the current line of each frame (dump/source.h) */
+	bool arguments; /* add the command line and the names of the environment (dump/arguments.h) */
+	bool another;	/* another target was printed before, so text output begins with an empty line */
 };
 
 /*

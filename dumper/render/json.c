@@ -1,6 +1,7 @@
 #include <jansson.h>
 
 #include "base/text.h"
+#include "render/details.h"
 #include "render/render.h"
 
 #define DEL 0x7f
@@ -34,6 +35,7 @@ static json_t *frame_object(const struct trace_frame *frame)
 		json_object_set_new(object, "first_line", json_integer(frame->first_line));
 		json_object_set_new(object, "reason", string_or_null(validate_reason_name(REASON_PC_OUTSIDE)));
 	}
+	details_json(frame, object);
 	return object;
 }
 
@@ -163,6 +165,8 @@ bool render_json(const struct trace *trace, FILE *stream)
 	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "thread_list",
 	    list_object(trace->threads_missing, 0), "fibers",
 	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "threads", threads);
+	if (root && trace->arguments)
+		json_object_set_new(root, "args", details_json_arguments(trace->arguments));
 	written = render_json_write(root, JSON_COMPACT | JSON_REAL_PRECISION(7), stream) && fputc('\n', stream) != EOF;
 	json_decref(root);
 	return written;

@@ -2,6 +2,7 @@
 
 #include "base/releases.h"
 #include "base/text.h"
+#include "render/details.h"
 #include "render/render.h"
 
 /* ANSI SGR codes; empty without colour. */
@@ -130,8 +131,10 @@ static void put_thread(const struct trace_thread *thread, bool with_ractor, cons
 	fputc('\n', stream);
 	if (thread->nr_frames == 0)
 		fprintf(stream, "    %s(no frames)%s\n", palette->dim, palette->reset);
-	for (size_t i = 0; i < thread->nr_frames; i++)
+	for (size_t i = 0; i < thread->nr_frames; i++) {
 		put_frame(&thread->frames[i], palette, stream);
+		details_text(&thread->frames[i], palette->dim, palette->bold, palette->reset, stream);
+	}
 }
 
 /* What ended the process, and what its core lacks. */
@@ -255,6 +258,7 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 		put_nearest(trace, palette, stream);
 	put_missing("Threads", trace->threads_missing, 0, palette, stream);
 	put_missing("Fibers", trace->fibers_missing, trace->nr_fibers_missing, palette, stream);
+	details_text_arguments(trace->arguments, palette->bold, palette->reset, stream);
 	fputc('\n', stream);
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		put_thread(&trace->threads[i], with_ractor, palette, stream);

@@ -10,6 +10,7 @@
 #include "ruby/collections.h"
 #include "ruby/literals.h"
 #include "ruby/stack_pages.h"
+#include "session/look_values.h"
 #include "session/rivals.h"
 #include "session/snapshot.h"
 #include "target/live.h"
@@ -238,13 +239,27 @@ static void look_at_copies(const struct session *session, struct look *look, siz
 }
 
 /*
+ * Reads the values of a look at a target that goes on.
+ *   copied  receives the state of the collector after the last copy, if something had still to be copied
+ */
+static void read_values(const struct session *session, struct look *look, struct collections *copied)
+{
+	const size_t late = memory_copied(session->memory);
+
+	look_values(session, look, VALUES_READ);
+	if (memory_copied(session->memory) > late)
+		*copied = collections_of(session, look);
+}
+
+/*
  * Looks once at a target of which only what changes is copied while it is stopped. Code and names are copied later. They are
  * right if no garbage collection has begun between the stop and the copy: then nothing to which a stack refers was freed or
  * moved.
+ *   whole      receives whether nothing else is wrong with the look
  *   collected  receives whether one has begun
  */
 static struct error *look_changing_once(const struct session *session, struct look *look, struct pauses *pauses,
-					bool *collected)
+					bool *whole, bool *collected)
 {
 	struct chase chased = {session, look};
 	bool raised = is_little(session) && priority_raise(PRIORITY_SAMPLES);
@@ -265,6 +280,8 @@ static struct error *look_changing_once(const struct session *session, struct lo
 	if (look->no_memory)
 		return error_no_memory();
 	then = collections_read(&look->ruby);
+	*whole = is_whole(session, look);
+	read_values(session, look, &copied);
 	*collected = !collections_same_objects(&then, &copied);
 	return NULL;
 }
@@ -277,7 +294,7 @@ static struct error *look_changing_once(const struct session *session, struct lo
 static struct error *look_changing(const struct session *session, struct look *look, struct pauses *pauses, bool *right)
 {
 	struct collections then;
-	bool collected = true;
+	bool collected = true, whole = false;
 	struct error *error;
 
 	*right = false;
@@ -288,13 +305,15 @@ static struct error *look_changing(const struct session *session, struct look *l
 	if (error || !then.told || then.doubted)
 		return error;
 	error = look_and_search(session, look);
+	if (!error && !look->no_memory)
+		look_values(session, look, VALUES_LEARN);
 	if (!error && look->no_memory)
 		error = error_no_memory();
 	for (int tries = 0; tries < CHANGING_TRIES && !error && collected; tries++) {
 		if (tries > 0)
 			nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
-		error = look_changing_once(session, look, pauses, &collected);
-		*right = !error && !collected && is_whole(session, look);
+		error = look_changing_once(session, look, pauses, &whole, &collected);
+		*right = !error && !collected && whole;
 	}
 	return error;
 }
@@ -315,6 +334,8 @@ static struct error *look_paused(const struct session *session, struct look *loo
 		error = search_heap_for_all(session, look, &searched);
 	if (!error && searched)
 		error = learn_pages(session, look);
+	if (!error && !look->no_memory)
+		look_values(session, look, VALUES_LEARN);
 	while (!error && tries < PAUSED_TRIES) {
 		/* The first time only what is known is copied, which is all there is to do unless the target has
 		   moved on. */
@@ -347,6 +368,9 @@ static struct error *look_paused(const struct session *session, struct look *loo
 		return error;
 	if (memory_missed(session->memory) > 0)
 		look->refused = error_append(look->refused, " (not all memory was copied in time)");
+	look_values(session, look, VALUES_READ);
+	if (look->no_memory)
+		return error_no_memory();
 	return note_pauses(look, &pauses);
 }
 
@@ -371,6 +395,8 @@ static struct error *look_at_core(const struct session *session, struct look *lo
 		literals_clear(&literals);
 	}
 	compare(session, look);
+	if (!look->no_memory)
+		look_values(session, look, VALUES_READ);
 	return failure(session, look);
 }
 

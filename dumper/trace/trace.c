@@ -22,9 +22,13 @@ void trace_destroy(struct trace *trace)
 {
 	if (!trace)
 		return;
-	for (size_t i = 0; i < trace->nr_threads; i++)
+	for (size_t i = 0; i < trace->nr_threads; i++) {
+		for (size_t j = 0; j < trace->threads[i].nr_frames; j++)
+			trace_details_destroy(trace->threads[i].frames[j].details);
 		free(trace->threads[i].frames);
+	}
 	free(trace->threads);
+	trace_arguments_destroy(trace->arguments);
 	while (trace->pool) {
 		struct trace_pool *pool = trace->pool;
 

@@ -15,6 +15,7 @@
 
 #include "check/validate.h"
 #include "layout/layout.h"
+#include "trace/details.h"
 
 enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE };
 
@@ -41,6 +42,7 @@ struct trace_frame {
 	 * first line. 0: the frame has no number. A number is never used again for other code or another method.
 	 */
 	uint64_t method;
+	struct trace_details *details; /* NULL unless the user has asked for local variables, self or the source */
 };
 
 enum trace_state {
@@ -144,7 +146,8 @@ struct trace {
 	struct trace_thread *threads;
 	size_t nr_threads;
 	enum list_missing threads_missing, fibers_missing;
-	uint64_t nr_fibers_missing; /* for LIST_MISSED: how many fibers were not found */
+	uint64_t nr_fibers_missing;	   /* for LIST_MISSED: how many fibers were not found */
+	struct trace_arguments *arguments; /* NULL unless the user has asked for them */
 
 	struct trace_pool *pool; /* owns the strings */
 	size_t pool_size;	 /* total size of the pool, in bytes */

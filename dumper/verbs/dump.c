@@ -6,13 +6,26 @@
 #include "verbs/target_arguments.h"
 #include "verbs/verbs.h"
 
-enum { OPTION_JSON = OPTION_OWN, OPTION_NO_STOP, OPTION_ANY_BUILD, OPTION_CHILDREN };
+enum {
+	OPTION_JSON = OPTION_OWN,
+	OPTION_NO_STOP,
+	OPTION_ANY_BUILD,
+	OPTION_CHILDREN,
+	OPTION_LOCALS,
+	OPTION_SELF,
+	OPTION_SOURCE,
+	OPTION_ARGS,
+};
 
 static const struct option long_options[] = {
     TARGET_ARGUMENTS,
     {"children", no_argument, NULL, OPTION_CHILDREN},
     {"json", no_argument, NULL, OPTION_JSON},
     {"no-stop", no_argument, NULL, OPTION_NO_STOP},
+    {"locals", no_argument, NULL, OPTION_LOCALS},
+    {"self", no_argument, NULL, OPTION_SELF},
+    {"source", no_argument, NULL, OPTION_SOURCE},
+    {"args", no_argument, NULL, OPTION_ARGS},
     {"gen-offsets", required_argument, NULL, 'g'},
     {"output", required_argument, NULL, 'o'},
     {"any-build", no_argument, NULL, OPTION_ANY_BUILD},
@@ -41,6 +54,18 @@ static bool take(int option, struct given *ret)
 		return true;
 	case OPTION_NO_STOP:
 		ret->options.no_stop = true;
+		return true;
+	case OPTION_LOCALS:
+		ret->options.target.locals = true;
+		return true;
+	case OPTION_SELF:
+		ret->options.target.self = true;
+		return true;
+	case OPTION_SOURCE:
+		ret->options.source = true;
+		return true;
+	case OPTION_ARGS:
+		ret->options.arguments = true;
 		return true;
 	case 'g':
 		ret->elf = optarg;
@@ -72,6 +97,9 @@ static int make_layout(const struct command_line *line, int argc, char **argv, c
 		    "--json, --offsets, --nearest, --time-limit and --no-stop cannot be used with --gen-offsets");
 	if (given->children)
 		return command_line_wrong(line, "", "--children can be used only with PID");
+	if (target->locals || target->self || given->options.source || given->options.arguments)
+		return command_line_wrong(line, "",
+					  "--locals, --self, --source and --args cannot be used with --gen-offsets");
 	if (target->ruby_version || target->force)
 		return command_line_wrong(line, "", "--ruby-version and --force can be used only with --core");
 	return layout_make_file(given->elf, given->output, given->any_build);
@@ -84,6 +112,9 @@ static int check(const struct command_line *line, const struct given *given)
 		return command_line_wrong(line, "", "--children can be used only with PID");
 	if (given->options.target.core && given->options.no_stop)
 		return command_line_wrong(line, "", "--no-stop can be used only with PID: a core is never stopped");
+	if (given->options.no_stop && (given->options.target.locals || given->options.target.self))
+		return command_line_wrong(
+		    line, "", "--locals and --self cannot be used with --no-stop: values change while they are read");
 	if (given->output || given->any_build)
 		return command_line_wrong(line, "", "-o and --any-build can be used only with --gen-offsets");
 	return 0;
