@@ -6,8 +6,9 @@
  * stopped, the objects are read once from the running target, so that their pages are known and can be copied while the
  * target is stopped, with all other pages that change. There are at most as many such pages as pages of other data, so the
  * copy takes at most about twice as long. If a thread has moved on before the stop, some of its values lead to other
- * pages. These are read after the target goes on: then the object is the same, because no collection has begun, but its
- * contents may be newer, and the value is marked (VALUE_LATER of trace/details.h).
+ * pages. These are read after the target goes on: then the object is the same, but its contents may be newer, and the value
+ * is marked (VALUE_LATER of trace/details.h). If a collection has begun meanwhile, the object may be another one, and what
+ * was read so late is dropped (VALUE_UNREADABLE).
  */
 #ifndef RBDUMP_LOOK_VALUES_H
 #define RBDUMP_LOOK_VALUES_H
@@ -15,8 +16,9 @@
 #include "session/look.h"
 
 enum values_pass {
-	VALUES_LEARN, /* only to learn which pages are needed; the trace is not changed */
-	VALUES_READ,  /* reads what was copied, and what is still to be copied only if the snapshot is not sealed */
+	VALUES_LEARN,	   /* to learn which pages are needed; the trace is to be dropped */
+	VALUES_READ,	   /* to read what was copied; the target does not change, or the snapshot is sealed */
+	VALUES_READ_LATER, /* the same, and what was not copied is read now from the target, which goes on */
 };
 
 /*

@@ -239,19 +239,6 @@ static void look_at_copies(const struct session *session, struct look *look, siz
 }
 
 /*
- * Reads the values of a look at a target that goes on.
- *   copied  receives the state of the collector after the last copy, if something had still to be copied
- */
-static void read_values(const struct session *session, struct look *look, struct collections *copied)
-{
-	const size_t late = memory_copied(session->memory);
-
-	look_values(session, look, VALUES_READ);
-	if (memory_copied(session->memory) > late)
-		*copied = collections_of(session, look);
-}
-
-/*
  * Looks once at a target of which only what changes is copied while it is stopped. Code and names are copied later. They are
  * right if no garbage collection has begun between the stop and the copy: then nothing to which a stack refers was freed or
  * moved.
@@ -281,9 +268,10 @@ static struct error *look_changing_once(const struct session *session, struct lo
 		return error_no_memory();
 	then = collections_read(&look->ruby);
 	*whole = is_whole(session, look);
-	read_values(session, look, &copied);
 	*collected = !collections_same_objects(&then, &copied);
-	return NULL;
+	if (*whole && !*collected)
+		look_values(session, look, VALUES_READ_LATER);
+	return look->no_memory ? error_no_memory() : NULL;
 }
 
 /*

@@ -60,6 +60,7 @@ struct trace_details {
 	enum trace_locals_missing missing;
 	struct trace_local *locals; /* the frame's own variables first, then those of the enclosing code */
 	size_t nr_locals;
+	uint64_t ep; /* the address of the frame's own environment; 0 if it has none, or if it is not known */
 	bool has_self;
 	struct trace_value self;
 	bool wants_source;
