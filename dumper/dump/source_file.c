@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -82,6 +84,19 @@ static void read_all(int fd, struct source_file *ret)
 	ret->why = "the file cannot be read";
 }
 
+/*
+ * Whether a file is one that is stored somewhere. Files that the kernel makes up are not: what they say is of rbdump and not
+ * of the target (/proc/self), and to read them can change something.
+ */
+static bool is_stored(int fd, struct stat *ret)
+{
+	struct statfs system;
+
+	return fstat(fd, ret) == 0 && S_ISREG(ret->st_mode) && fstatfs(fd, &system) == 0 &&
+	       system.f_type != PROC_SUPER_MAGIC && system.f_type != SYSFS_MAGIC && system.f_type != DEBUGFS_MAGIC &&
+	       system.f_type != TRACEFS_MAGIC && system.f_type != CGROUP2_SUPER_MAGIC;
+}
+
 static void *read_file(void *context)
 {
 	struct request *request = context;
@@ -93,7 +108,7 @@ static void *read_file(void *context)
 		file->why = reason_of(errno);
 		return NULL;
 	}
-	if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) {
+	if (!is_stored(fd, &stat)) {
 		file->why = "it is not a regular file";
 	} else {
 		file->changed = stat.st_mtim;

@@ -1,7 +1,7 @@
 /*
  * Reads a file of source code that a target names. The target chooses the path, and what is there: so the file is looked up
- * within the target's own root, only a regular file is read, at most SOURCE_FILE_BYTES of it, and a file system that does
- * not answer does not keep rbdump waiting.
+ * within the target's own root, only a regular file that is stored somewhere is read (none of procfs), at most
+ * SOURCE_FILE_BYTES of it, and a file system that does not answer does not keep rbdump waiting.
  */
 #ifndef RBDUMP_DUMP_SOURCE_FILE_H
 #define RBDUMP_DUMP_SOURCE_FILE_H
