@@ -69,6 +69,7 @@ void inspect_add_class(struct inspect *inspect, uint64_t klass, struct text *tex
 
 	class_add_name(inspect->ruby, &access, klass, text);
 	inspect_names_end(inspect, before);
+	text_shorten(text, length, INSPECT_NAME_BYTES);
 	if (text->length == length)
 		inspect_unreadable(inspect, text);
 }

@@ -20,6 +20,7 @@
 
 #define INSPECT_BYTES	     1000u
 #define INSPECT_STRING_BYTES 200u
+#define INSPECT_NAME_BYTES   200u /* of the name of a class, a Symbol or an instance variable */
 #define INSPECT_ENTRIES	     24u
 #define INSPECT_DEPTH	     4u
 

@@ -14,9 +14,6 @@
 /* encindex.h, RUBY_ENCINDEX_UTF_8, v2_2_0 to v4_0_5 and head. */
 #define ENCODING_UTF_8 1u
 
-/* The longest name of a Symbol that is written. */
-#define NAME_BYTES 200u
-
 /* The letter of a character that is written as a backslash and a letter; 0 if it is not. */
 static char letter_of(uint8_t c)
 {
@@ -180,7 +177,8 @@ static const char *characters(const struct text *name)
 static void add_name(const struct text *name, bool quoted, struct text *text)
 {
 	const uint8_t *bytes = (const uint8_t *)characters(name);
-	const size_t length = name->length > NAME_BYTES ? whole_characters(bytes, NAME_BYTES) : name->length;
+	const size_t length =
+	    name->length > INSPECT_NAME_BYTES ? whole_characters(bytes, INSPECT_NAME_BYTES) : name->length;
 
 	if (quoted)
 		add_quoted(bytes, length, true, text);

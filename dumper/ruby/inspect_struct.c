@@ -152,6 +152,7 @@ static bool add_beginning(struct inspect *inspect, const struct struct_class *of
 {
 	const enum memory_kind before = inspect_names_begin(inspect);
 	struct access access = ruby_access(inspect->ruby);
+	const size_t length = text->length;
 	struct bytes path;
 	bool permanent;
 
@@ -159,6 +160,7 @@ static bool add_beginning(struct inspect *inspect, const struct struct_class *of
 	class_path(inspect->ruby, &access, class_real(&access, klass), &path, &permanent);
 	if (permanent)
 		value_append(text, &access, path);
+	text_shorten(text, length, INSPECT_NAME_BYTES);
 	inspect_names_end(inspect, before);
 	return permanent;
 }
@@ -243,6 +245,7 @@ static bool add_ivar(void *context, struct access *access, uint64_t id, uint64_t
 		room = inspect_next(writing->inspect, writing->count++, writing->text);
 	}
 	if (!own && room) {
+		text_shorten(&name, 0, INSPECT_NAME_BYTES);
 		text_add(writing->text, name.data, name.length);
 		text_format(writing->text, "=");
 		inspect_part(writing->inspect, value, writing->text);

@@ -12,6 +12,9 @@
 /* How many enclosing environments are followed. */
 #define NESTING_MAX 256
 
+/* The most bytes of the name of a variable. */
+#define NAME_BYTES 1000u
+
 /*
  * vm_core.h, VM_FRAME_FLAG_MODIFIED_BLOCK_PARAM, v2_5_0 to v4_0_5 and head: the block parameter has its value. Before 2.5,
  * it has it from the beginning.
@@ -131,6 +134,7 @@ static bool read_name(const struct ruby *ruby, const struct level *level, uint64
 	const uint64_t id = access_word(&access, level->ids + index * 8);
 	const bool read = id != 0 && symbol_add(ruby, &access, id, name) && is_name(name);
 
+	text_shorten(name, 0, NAME_BYTES);
 	memory_reads(ruby->memory, before);
 	return read;
 }

@@ -189,24 +189,12 @@ static void add_value(const struct ruby *ruby, struct access *access, uint64_t v
 		text_format(text, "0x%" PRIx64, value);
 }
 
-/* Shortens what was added to a text from `before` on, if it is too long. A text is UTF-8: a character stays whole. */
-static void shorten(struct text *text, size_t before)
-{
-	if (text->length - before <= NAME_MAX_BYTES)
-		return;
-	text->length = before + NAME_MAX_BYTES;
-	while (text->length > before && (text->data[text->length] & 0xc0) == 0x80)
-		text->length--;
-	text->data[text->length] = '\0';
-	text_format(text, "…");
-}
-
 void object_add_text(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text)
 {
 	const size_t before = text->length;
 
 	add_value(ruby, access, value, text);
-	shorten(text, before);
+	text_shorten(text, before, NAME_MAX_BYTES);
 	if (value_is_object(value))
 		text_format(text, " 0x%" PRIx64, value);
 }
