@@ -142,7 +142,7 @@ _rbdump()
 		mapfile -t COMPREPLY < <(compgen -W "$verbs $(pgrep ruby 2>/dev/null)" -- "$current")
 		return
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "-p --pid --children -c --core --ruby-version --time-limit --force --json --all --color --watch -n --looks -i --interval --no-stop --native --inlines --offsets --nearest -g --gen-offsets -o --output --any-build \
+	mapfile -t COMPREPLY < <(compgen -W "-p --pid --children -c --core --ruby-version --time-limit --force --json --all --color --watch -n --looks -i --interval --no-stop --native --inlines --locals --self --source --args --offsets --nearest -g --gen-offsets -o --output --any-build \
 		-h --help -V --version" -- "$current")
 }
 

@@ -48,6 +48,10 @@ complete -c rbdump -n "not __rbdump_verb record report experiment heap object la
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s n -l looks -d "dump the process so many times, and merge the results" -x
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s i -l interval -d "with --looks: the seconds between two looks" -x
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l no-stop -d "do not pause the process"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l locals -d "add the local variables of each frame"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l self -d "add self of each frame"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l source -d "add the lines of the source"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l args -d "add the command line and the names of the environment"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l native -d "also print native frames"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l inlines -d "with --native, also print functions that are inlined"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -l offsets -d "use this layout" -r -F

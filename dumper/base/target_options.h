@@ -16,6 +16,7 @@ struct target_options {
 	const char *offsets;	   /* layout file; NULL: search for a layout */
 	bool nearest;		   /* if the target's release has no layout, use the nearest layout that fits */
 	unsigned int time_limit_s; /* time limit for all work until there is a result; 0: the default */
+	bool locals, self;	   /* for a dump: read the local variables of each frame, and self */
 };
 
 #endif

@@ -162,3 +162,14 @@ void text_format(struct text *text, const char *format, ...)
 	append(text, formatted, (size_t)length);
 	free(formatted);
 }
+
+void text_shorten(struct text *text, size_t before, size_t max)
+{
+	if (text->length - before <= max)
+		return;
+	text->length = before + max;
+	while (text->length > before && (text->data[text->length] & 0xc0) == 0x80)
+		text->length--;
+	text->data[text->length] = '\0';
+	text_format(text, "…");
+}

@@ -52,6 +52,12 @@ void text_print_json(const char *text, FILE *stream);
 void text_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
+ * Shortens what was added to a text from `before` on, if it is longer than `max` bytes. A character stays whole. "…" stands
+ * for what is left out.
+ */
+void text_shorten(struct text *text, size_t before, size_t max);
+
+/*
  * Returns the length in bytes of the UTF-8 character at `bytes`. Returns 0 if the character is NUL, is not well-formed,
  * or does not end within `length` bytes.
  */

@@ -9,7 +9,9 @@
 #include "base/open_files.h"
 #include "base/signal_name.h"
 #include "base/text.h"
+#include "dump/arguments.h"
 #include "dump/dump_parts.h"
+#include "dump/source.h"
 #include "guard/stop_guard.h"
 #include "session/calls.h"
 #include "session/open.h"
@@ -87,6 +89,14 @@ void dump_describe(const struct dump_options *options, const struct session *ses
 	trace->layout_build_id = keep(trace, session->module->build_id);
 }
 
+struct error *dump_add_details(const struct dump_options *options, const struct session *session, struct trace *trace)
+{
+	if ((options->arguments && !arguments_read("/proc", session, trace)) ||
+	    (options->source && !source_add(session, options->target.core, trace)))
+		return error_no_memory();
+	return NULL;
+}
+
 bool dump_to_terminal(void)
 {
 	const char *term = getenv("TERM");
@@ -102,7 +112,8 @@ struct render_style dump_style(const struct dump_options *options)
 
 	return (struct render_style){
 	    .colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && automatic),
-	    .all = options->all,
+	    /* Threads with the same stack have different values. */
+	    .all = options->all || options->target.locals || options->target.self,
 	};
 }
 
@@ -156,8 +167,10 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 	if (error)
 		return error;
 	trace->stopped = stopped;
+	error = dump_add_details(options, session, trace);
 	*status = (enum exit_status)trace_exit_status(trace);
-	error = print(options, session, trace);
+	if (!error)
+		error = print(options, session, trace);
 	trace_destroy(trace);
 	session_close(session);
 	return error;

@@ -23,6 +23,8 @@ struct dump_options {
 	double interval_s;	     /* for these: the time between the beginnings of two looks */
 	bool no_stop;		     /* do not stop the target */
 	struct mixed_options native; /* which native frames to print; not with `no_stop` */
+	bool source;		     /* add the lines of source around the current line of each frame (dump/source.h) */
+	bool arguments;		     /* add the command line and the names of the environment (dump/arguments.h) */
 	bool another;		     /* another target was printed before, so text output begins with an empty line */
 };
 

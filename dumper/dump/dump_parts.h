@@ -19,6 +19,9 @@ bool dump_is_stopped(pid_t pid);
 /* Fills in what a trace of the session's target lacks: the pid, the version, the layout, and what is known of a core. */
 void dump_describe(const struct dump_options *options, const struct session *session, struct trace *trace);
 
+/* Adds the arguments of the process and the lines of source, as the options ask. Fails if there is not enough memory. */
+struct error *dump_add_details(const struct dump_options *options, const struct session *session, struct trace *trace);
+
 /* How text is to be shown on standard output. */
 struct render_style dump_style(const struct dump_options *options);
 

@@ -101,11 +101,18 @@ static struct error *look(struct looker *looker, struct trace **ret)
 	if (!error && looker->session)
 		error = session_look_again(looker->session, options->target.time_limit_s, ret);
 	else if (!error)
-		error = session_open_target(&options->target, options->no_stop, &options->native, &looker->session, ret);
+		error =
+		    session_open_target(&options->target, options->no_stop, &options->native, &looker->session, ret);
 	if (!options->no_stop)
 		stop_guard_leave();
-	if (!error)
-		session_add_calls(looker->session, *ret);
+	if (error)
+		return error;
+	session_add_calls(looker->session, *ret);
+	error = dump_add_details(options, looker->session, *ret);
+	if (error) {
+		trace_destroy(*ret);
+		*ret = NULL;
+	}
 	return error;
 }
 

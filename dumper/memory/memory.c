@@ -195,6 +195,8 @@ static void copy_page(struct memory *memory, struct page *page)
 static bool is_missed(struct memory *memory, struct page *page)
 {
 	page->reads |= (uint8_t)(1u << memory->kind);
+	if (memory->holds && page->state == PAGE_WANTED)
+		return true;
 	return memory->sealed_changing ? memory->kind == MEMORY_CHANGES && !page->fresh
 				       : memory->sealed && page->state == PAGE_WANTED;
 }
@@ -350,6 +352,11 @@ void memory_seal_changing(struct memory *memory)
 	memory->copies_fresh = false;
 	memory->sealed_changing = true;
 	memory->missed = 0;
+}
+
+void memory_hold(struct memory *memory, bool holds)
+{
+	memory->holds = holds;
 }
 
 enum memory_kind memory_reads(struct memory *memory, enum memory_kind kind)

@@ -144,6 +144,11 @@ size_t memory_lacked(const struct memory *memory);
 enum memory_kind memory_reads(struct memory *memory, enum memory_kind kind);
 
 /*
+ * While `holds` is true, reads copy no pages: a read that needs another page fails as if the snapshot were sealed.
+ */
+void memory_hold(struct memory *memory, bool holds);
+
+/*
  * Like memory_forget(), but the next memory_prefetch() copies only pages with data that changes. The reads since the
  * last call of memory_forget() or memory_seal_changing() have shown which pages contain such data. These reads include
  * the reads that failed because a page had not been copied in time.

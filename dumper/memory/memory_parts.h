@@ -40,6 +40,7 @@ struct memory {
 	size_t max_pages;
 	bool sealed;
 	bool sealed_changing; /* memory_seal_changing() */
+	bool holds;	      /* memory_hold() */
 	bool copies_fresh;    /* pages that are copied now are fresh */
 	bool recycles;	      /* memory_recycle() */
 	enum memory_kind kind;

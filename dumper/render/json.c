@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "render/call.h"
+#include "render/details.h"
 #include "render/looks_json.h"
 #include "render/render.h"
 
@@ -46,6 +47,7 @@ static json_t *frame_object(const struct trace_frame *frame)
 		json_object_set_new(object, "first_line", json_integer(frame->first_line));
 		json_object_set_new(object, "reason", string_or_null(validate_reason_name(REASON_PC_OUTSIDE)));
 	}
+	details_json(frame, object);
 	return object;
 }
 
@@ -181,6 +183,8 @@ json_t *render_json_object(const struct trace *trace)
 	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "thread_list",
 	    list_object(trace->threads_missing, 0), "fibers",
 	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "threads", threads);
+	if (root && trace->arguments)
+		json_object_set_new(root, "args", details_json_arguments(trace->arguments));
 	return root && trace->look.number > 0 && !looks_json_add(root, trace) ? NULL : root;
 }
 

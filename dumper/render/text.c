@@ -4,6 +4,7 @@
 #include "base/releases.h"
 #include "base/text.h"
 #include "render/call.h"
+#include "render/details.h"
 #include "render/fold.h"
 #include "render/fold_text.h"
 #include "render/render.h"
@@ -203,8 +204,10 @@ void text_put_frames(const struct trace_frame *frames, size_t count, size_t most
 
 	if (count == 0)
 		fprintf(stream, "    %s(no frames)%s\n", palette->dim, palette->reset);
-	for (size_t i = 0; i < shown; i++)
+	for (size_t i = 0; i < shown; i++) {
 		text_put_frame(&frames[i], palette, stream);
+		details_text(&frames[i], palette->dim, palette->bold, palette->reset, stream);
+	}
 	if (shown < count)
 		fprintf(stream, "    %s(%zu more frame%s)%s\n", palette->dim, count - shown,
 			count - shown == 1 ? "" : "s", palette->reset);
@@ -359,6 +362,7 @@ void text_put_doubts(const struct trace *trace, const struct palette *palette, F
 		put_nearest(trace, palette, stream);
 	put_missing("Threads", trace->threads_missing, 0, palette, stream);
 	put_missing("Fibers", trace->fibers_missing, trace->nr_fibers_missing, palette, stream);
+	details_text_arguments(trace->arguments, palette->bold, palette->reset, stream);
 	fputc('\n', stream);
 }
 

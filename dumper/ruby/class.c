@@ -104,11 +104,7 @@ static bool is_not_ivar(void *context, struct access *access, uint64_t key, uint
 	return ivar->value == 0;
 }
 
-/*
- * The value of an instance variable of a class, by its name; 0 if it has none of that name. Up to 3.1 a class keeps
- * them in a table of its rb_classext_struct, by ID.
- */
-static uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint64_t klass, const char *name)
+uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint64_t klass, const char *name)
 {
 	struct ivar ivar = {ruby, name, 0};
 	uint64_t table;
@@ -228,8 +224,7 @@ static uint64_t superclass(struct access *access, uint64_t klass)
 	return 0;
 }
 
-/* Where a class's own instance variables are, in the order in which they were first set; 0 if it has none. */
-static uint64_t ivars_in_order(struct access *access, uint64_t klass)
+uint64_t class_ivars_in_order(struct access *access, uint64_t klass)
 {
 	uint64_t fields;
 
@@ -257,7 +252,7 @@ static bool read_refinement(const struct ruby *ruby, struct access *access, uint
 	if (!is_type(access, module, E_RUBY_T_MODULE))
 		return false;
 	if (layout_has(access->layout, F_class_slot_iv_ptr) || layout_has(access->layout, F_class_slot_fields)) {
-		uint64_t ivars = ivars_in_order(access, module);
+		uint64_t ivars = class_ivars_in_order(access, module);
 		uint64_t super = superclass(access, module);
 
 		if (!value_is_object(super) || ivars == 0)
@@ -300,8 +295,7 @@ static void add_without_addresses(struct text *text, struct access *access, stru
 
 static void add_class(const struct ruby *ruby, struct access *access, uint64_t klass, int nesting, struct text *text);
 
-/* The first superclass that is a class of its own, not a singleton or an included module. */
-static uint64_t real_superclass(struct access *access, uint64_t klass)
+uint64_t class_real_superclass(struct access *access, uint64_t klass)
 {
 	for (int i = 0; i < MAX_SUPERCLASS && !access->failed; i++) {
 		klass = superclass(access, klass);
@@ -322,7 +316,7 @@ static void add_anonymous(const struct ruby *ruby, struct access *access, uint64
 		text_format(text, "#<anonymous module>");
 		return;
 	}
-	super = real_superclass(access, klass);
+	super = class_real_superclass(access, klass);
 	if (super == 0) {
 		text_format(text, "#<anonymous class>");
 		return;
@@ -344,7 +338,7 @@ static void add_singleton(const struct ruby *ruby, struct access *access, uint64
 		text_format(text, ">");
 		return;
 	}
-	of = real_superclass(access, klass);
+	of = class_real_superclass(access, klass);
 	text_format(text, "#<instance of ");
 	if (of != 0)
 		add_class(ruby, access, of, nesting + 1, text);
@@ -418,7 +412,7 @@ uint64_t class_real(struct access *access, uint64_t klass)
 	klass = found(access, klass);
 	if (is_type(access, klass, E_RUBY_T_CLASS) && !class_is_singleton(access, klass))
 		return klass;
-	return value_is_object(klass) ? real_superclass(access, klass) : 0;
+	return value_is_object(klass) ? class_real_superclass(access, klass) : 0;
 }
 
 void class_add_name(const struct ruby *ruby, struct access *access, uint64_t klass, struct text *text)

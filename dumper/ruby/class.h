@@ -55,6 +55,25 @@ void class_add_prefix(const struct ruby *ruby, struct access *access, uint64_t o
 uint64_t class_real(struct access *access, uint64_t klass);
 
 /*
+ * The first class above `klass` that is neither a singleton class nor an included module. Returns 0 if there is none, or
+ * if it cannot be read.
+ */
+uint64_t class_real_superclass(struct access *access, uint64_t klass);
+
+/*
+ * The value of an instance variable of a class, by its name. Returns 0 if the class has none of that name. Up to 3.1, a
+ * class has a table of them in its rb_classext_struct, by ID; in 3.2, its shape tells where they are. For later Rubies,
+ * always returns 0: see class_ivars_in_order().
+ */
+uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint64_t klass, const char *name);
+
+/*
+ * Where a class's own instance variables are, since 3.3, in the order in which they were first set. Returns 0 if it has
+ * none.
+ */
+uint64_t class_ivars_in_order(struct access *access, uint64_t klass);
+
+/*
  * Appends the name of a class or module, in the same form as class_add_prefix(), but without "#" or "." at the end.
  * Appends nothing if the class cannot be read.
  */

@@ -8,6 +8,7 @@
 #include "ruby/class.h"
 #include "ruby/code.h"
 #include "ruby/data_refs.h"
+#include "ruby/number_text.h"
 #include "ruby/object_type.h"
 #include "ruby/symbol.h"
 #include "ruby/value.h"
@@ -163,31 +164,6 @@ static void add_object(const struct ruby *ruby, struct access *access, uint64_t 
 	}
 }
 
-/* A Float that is no object (internal/numeric.h, rb_float_flonum_value, v2_0_0_0 to v4_0_5 and head). */
-static double flonum_value(uint64_t value)
-{
-	const uint64_t bits = (value & ~UINT64_C(3)) | (2 - (value >> 63));
-	const uint64_t turned = bits >> 3 | bits << 61;
-	double ret;
-
-	if (value == UINT64_C(0x8000000000000002))
-		return 0;
-	memcpy(&ret, &turned, sizeof(ret));
-	return ret;
-}
-
-static void add_flonum(uint64_t value, struct text *text)
-{
-	const double number = flonum_value(value);
-	char digits[32];
-
-	/* 15 digits, if these are enough to tell the number from others. */
-	snprintf(digits, sizeof(digits), "%.15g", number);
-	if (strtod(digits, NULL) != number)
-		snprintf(digits, sizeof(digits), "%.17g", number);
-	text_format(text, strpbrk(digits, ".e") ? "%s" : "%s.0", digits);
-}
-
 static void add_value(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text)
 {
 	const struct layout *layout = access->layout;
@@ -208,21 +184,9 @@ static void add_value(const struct ruby *ruby, struct access *access, uint64_t v
 	else if (value == QTRUE)
 		text_format(text, "true");
 	else if ((value & 3) == 2)
-		add_flonum(value, text);
+		number_add_float(number_of_flonum(value), text);
 	else
 		text_format(text, "0x%" PRIx64, value);
-}
-
-/* Shortens what was added to a text from `before` on, if it is too long. A text is UTF-8: a character stays whole. */
-static void shorten(struct text *text, size_t before)
-{
-	if (text->length - before <= NAME_MAX_BYTES)
-		return;
-	text->length = before + NAME_MAX_BYTES;
-	while (text->length > before && (text->data[text->length] & 0xc0) == 0x80)
-		text->length--;
-	text->data[text->length] = '\0';
-	text_format(text, "…");
 }
 
 void object_add_text(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text)
@@ -230,7 +194,7 @@ void object_add_text(const struct ruby *ruby, struct access *access, uint64_t va
 	const size_t before = text->length;
 
 	add_value(ruby, access, value, text);
-	shorten(text, before);
+	text_shorten(text, before, NAME_MAX_BYTES);
 	if (value_is_object(value))
 		text_format(text, " 0x%" PRIx64, value);
 }

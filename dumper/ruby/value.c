@@ -61,7 +61,7 @@ bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerat
 	       value_imemo_type(access->layout, flags) == access_enum(access, imemo_type);
 }
 
-struct bytes value_string(struct access *access, uint64_t value)
+struct bytes value_long_string(struct access *access, uint64_t value)
 {
 	const struct layout *layout = access->layout;
 	uint64_t object = value_object(access, value);
@@ -82,11 +82,17 @@ struct bytes value_string(struct access *access, uint64_t value)
 			       access_enum(access, E_RSTRING_EMBED_LEN_SHIFT);
 	bytes.address = heap ? access_member(access, object, F_string_heap_ptr)
 			     : access_address(access, object, F_string_embed_ary);
-	if (bytes.length > VALUE_STRING_MAX)
-		access_fail(access, object);
-	if (access->failed)
-		return (struct bytes){0, 0};
-	return bytes;
+	return access->failed ? (struct bytes){0, 0} : bytes;
+}
+
+struct bytes value_string(struct access *access, uint64_t value)
+{
+	const struct bytes bytes = value_long_string(access, value);
+
+	if (bytes.length <= VALUE_STRING_MAX)
+		return bytes;
+	access_fail(access, value);
+	return (struct bytes){0, 0};
 }
 
 uint64_t value_array(struct access *access, uint64_t value, uint64_t *elements)

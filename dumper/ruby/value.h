@@ -60,6 +60,9 @@ bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerat
 /* The bytes of a String. Sets access->failed if `value` is not a String (nil is not a String). */
 struct bytes value_string(struct access *access, uint64_t value);
 
+/* The same for a String of any length. The caller must not read more bytes than it needs. */
+struct bytes value_long_string(struct access *access, uint64_t value);
+
 /*
  * Returns the number of elements of an Array; `elements` receives the address of the first element. Sets access->failed
  * if `value` is not an Array.

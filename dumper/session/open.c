@@ -75,6 +75,8 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 	session->no_stop = options->no_stop;
 	session->offsets = options->offsets;
 	session->nearest = options->nearest;
+	session->wants_locals = options->locals;
+	session->wants_self = options->self;
 	error = time_limit_begin("process", pid, options->time_limit_s);
 	if (!error)
 		error = live_open(pid, &session->target);
@@ -104,6 +106,8 @@ struct error *session_open_core(const struct session_core_options *options, stru
 		return error_no_memory();
 	session->offsets = options->offsets;
 	session->nearest = options->nearest;
+	session->wants_locals = options->locals;
+	session->wants_self = options->self;
 	/* Unpacking a core has no time limit, because the length of a core is limited. */
 	error = core_open(&options->core, &session->target);
 	if (!error) {
@@ -127,6 +131,8 @@ struct error *session_open_target(const struct target_options *from, bool no_sto
 	    .offsets = from->offsets,
 	    .nearest = from->nearest,
 	    .time_limit_s = from->time_limit_s,
+	    .locals = from->locals,
+	    .self = from->self,
 	};
 	const struct session_core_options core = {
 	    .core = {.file = from->core, .executable = from->executable, .force = from->force},
@@ -135,6 +141,8 @@ struct error *session_open_target(const struct target_options *from, bool no_sto
 	    .ruby_version = from->ruby_version,
 	    .native = native ? *native : none,
 	    .time_limit_s = from->time_limit_s,
+	    .locals = from->locals,
+	    .self = from->self,
 	};
 
 	return from->core ? session_open_core(&core, ret, trace) : session_open(from->pid, &live, ret, trace);

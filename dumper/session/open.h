@@ -15,6 +15,7 @@ struct session_options {
 	const char *offsets;	   /* the path of a layout file; NULL: search for a layout */
 	bool nearest;		   /* if the release has no layout, use the nearest layout that fits (fits.h) */
 	unsigned int time_limit_s; /* time limit for all work until there is a result (time_limit.h); 0: the default */
+	bool locals, self;	   /* read the local variables of each frame, and self (trace/details.h) */
 };
 
 struct session_core_options {
@@ -24,6 +25,7 @@ struct session_core_options {
 	const char *ruby_version;    /* the version that the user gave for the core, such as "3.4.5"; NULL if none */
 	unsigned int time_limit_s;   /* as above */
 	struct mixed_options native; /* as above */
+	bool locals, self;	     /* as above */
 };
 
 /*

@@ -30,6 +30,7 @@ struct session {
 	bool no_stop;
 	const char *offsets;
 	bool nearest;
+	bool wants_locals, wants_self; /* read the local variables of each frame, and self */
 	struct target *target;
 	struct module *module; /* the ELF file that contains Ruby */
 	struct roots module_roots;

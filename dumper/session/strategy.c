@@ -12,6 +12,7 @@
 #include "ruby/literals.h"
 #include "ruby/stack_pages.h"
 #include "session/calls.h"
+#include "session/look_values.h"
 #include "session/rivals.h"
 #include "session/snapshot.h"
 #include "target/live.h"
@@ -262,10 +263,11 @@ static void look_at_copies(const struct session *session, struct look *look, siz
  * Looks once at a target of which only what changes is copied while it is stopped. Code and names are copied later. They are
  * right if no garbage collection has begun between the stop and the copy: then nothing to which a stack refers was freed or
  * moved.
+ *   whole      receives whether nothing else is wrong with the look
  *   collected  receives whether one has begun
  */
 static struct error *look_changing_once(const struct session *session, struct look *look, struct pauses *pauses,
-					bool *collected)
+					bool *whole, bool *collected)
 {
 	struct chase chased = {session, look};
 	struct error *error = prepare_natives(session, look);
@@ -290,8 +292,11 @@ static struct error *look_changing_once(const struct session *session, struct lo
 	if (look->no_memory)
 		return error_no_memory();
 	then = collections_read(&look->ruby);
+	*whole = is_whole(session, look);
 	*collected = !collections_same_objects(&then, &copied);
-	return NULL;
+	if (*whole && !*collected)
+		look_values(session, look, VALUES_READ_LATER);
+	return look->no_memory ? error_no_memory() : NULL;
 }
 
 /*
@@ -302,7 +307,7 @@ static struct error *look_changing_once(const struct session *session, struct lo
 static struct error *look_changing(const struct session *session, struct look *look, struct pauses *pauses, bool *right)
 {
 	struct collections then;
-	bool collected = true;
+	bool collected = true, whole = false;
 	struct error *error;
 
 	*right = false;
@@ -313,13 +318,15 @@ static struct error *look_changing(const struct session *session, struct look *l
 	if (error || !then.told || then.doubted)
 		return error;
 	error = look_and_search(session, look);
+	if (!error && !look->no_memory)
+		look_values(session, look, VALUES_LEARN);
 	if (!error && look->no_memory)
 		error = error_no_memory();
 	for (int tries = 0; tries < CHANGING_TRIES && !error && collected; tries++) {
 		if (tries > 0)
 			nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
-		error = look_changing_once(session, look, pauses, &collected);
-		*right = !error && !collected && is_whole(session, look);
+		error = look_changing_once(session, look, pauses, &whole, &collected);
+		*right = !error && !collected && whole;
 	}
 	return error;
 }
@@ -340,6 +347,8 @@ static struct error *look_paused(const struct session *session, struct look *loo
 		error = search_heap_for_all(session, look, &searched);
 	if (!error && searched)
 		error = learn_pages(session, look);
+	if (!error && !look->no_memory)
+		look_values(session, look, VALUES_LEARN);
 	while (!error && tries < PAUSED_TRIES) {
 		error = prepare_natives(session, look);
 		if (error)
@@ -376,6 +385,9 @@ static struct error *look_paused(const struct session *session, struct look *loo
 		return error;
 	if (memory_missed(session->memory) > 0)
 		look->refused = error_append(look->refused, " (not all memory was copied in time)");
+	look_values(session, look, VALUES_READ);
+	if (look->no_memory)
+		return error_no_memory();
 	return note_pauses(look, &pauses);
 }
 
@@ -400,6 +412,8 @@ static struct error *look_at_core(const struct session *session, struct look *lo
 		literals_clear(&literals);
 	}
 	compare(session, look);
+	if (!look->no_memory)
+		look_values(session, look, VALUES_READ);
 	return failure(session, look);
 }
 

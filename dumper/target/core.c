@@ -257,6 +257,7 @@ struct core_death core_death(const struct target *target)
 	    .has_fault = notes->has_fault,
 	    .fault = notes->fault,
 	    .program = notes->program,
+	    .arguments = notes->arguments,
 	};
 }
 

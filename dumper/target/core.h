@@ -27,6 +27,9 @@ struct core_options {
 	bool force;		/* use the executable even if it matches no mapped file */
 };
 
+/* A core has at most so many bytes of the command line, with a NUL (struct elf_prpsinfo: ELF_PRARGSZ). */
+#define CORE_ARGUMENTS_MAX 80
+
 /* How the process died. */
 struct core_death {
 	int signal; /* the signal that killed the process; 0 if no signal killed it (gcore) */
@@ -35,6 +38,8 @@ struct core_death {
 	bool has_fault;
 	uint64_t fault;	     /* the address of the memory access that caused the signal */
 	const char *program; /* the kernel's name for the process; "" if not known */
+	/* The beginning of the command line, with spaces between words, cut at CORE_ARGUMENTS_MAX bytes; "" if not known. */
+	const char *arguments;
 };
 
 /*
@@ -45,7 +50,7 @@ struct core_death {
  */
 struct error *core_open(const struct core_options *options, struct target **ret);
 
-/* Returns how the process of a core died. The target owns the string `program` in the result. */
+/* Returns how the process of a core died. The target owns the strings in the result. */
 struct core_death core_death(const struct target *target);
 
 /*

@@ -87,6 +87,8 @@ static void take_process(struct core_notes *notes, const uint8_t *bytes, size_t 
 	_Static_assert(sizeof(notes->program) > sizeof(process.pr_fname), "room for a NUL");
 	notes->pid = process.pr_pid > 0 ? process.pr_pid : 0;
 	memcpy(notes->program, process.pr_fname, sizeof(process.pr_fname));
+	_Static_assert(sizeof(notes->arguments) > sizeof(process.pr_psargs), "room for a NUL");
+	memcpy(notes->arguments, process.pr_psargs, sizeof(process.pr_psargs));
 }
 
 /* Only the first thread's: that is the one that died. */

@@ -23,6 +23,7 @@ struct core_notes {
 
 	pid_t pid;	       /* the pid of the process; 0 if not known */
 	char program[17];      /* the kernel's name for the process; "" if not known */
+	char arguments[81];    /* the beginning of the command line, with spaces between words; "" if not known */
 	int signal;	       /* the signal that killed the process; 0 if no signal killed it (gcore) */
 	bool has_fault;	       /* the signal reports a bad memory access, and `fault` is set */
 	uint64_t fault;	       /* the address of the bad access */

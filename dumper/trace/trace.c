@@ -26,6 +26,8 @@ void trace_destroy(struct trace *trace)
 	for (size_t i = 0; i < trace->nr_threads; i++) {
 		struct trace_thread *thread = &trace->threads[i];
 
+		for (size_t j = 0; j < thread->nr_frames; j++)
+			trace_details_destroy(thread->frames[j].details);
 		free(thread->frames);
 		if (thread->call)
 			call_clear(thread->call);
@@ -33,6 +35,7 @@ void trace_destroy(struct trace *trace)
 	}
 	free(trace->threads);
 	free(trace->look.gone);
+	trace_arguments_destroy(trace->arguments);
 	while (trace->pool) {
 		struct trace_pool *pool = trace->pool;
 

@@ -16,6 +16,7 @@
 
 #include "check/validate.h"
 #include "layout/layout.h"
+#include "trace/details.h"
 
 enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE, TRACE_NATIVE };
 
@@ -58,6 +59,7 @@ struct trace_frame {
 	 * no label. NULL for a function.
 	 */
 	const char *lost;
+	struct trace_details *details; /* NULL unless the user has asked for local variables, self or the source */
 };
 
 enum trace_state {
@@ -210,6 +212,7 @@ struct trace {
 	enum list_missing threads_missing, fibers_missing;
 	uint64_t nr_fibers_missing; /* for LIST_MISSED: how many fibers were not found */
 	struct trace_look look;
+	struct trace_arguments *arguments; /* NULL unless the user has asked for them */
 
 	struct trace_pool *pool; /* owns the strings */
 	size_t pool_size;	 /* total size of the pool, in bytes */

@@ -18,6 +18,10 @@ enum {
 	OPTION_WATCH,
 	OPTION_NATIVE,
 	OPTION_INLINES,
+	OPTION_LOCALS,
+	OPTION_SELF,
+	OPTION_SOURCE,
+	OPTION_ARGS,
 };
 
 /* The shortest and the longest time between two looks, in seconds, and the most looks that are merged. */
@@ -38,6 +42,10 @@ static const struct option long_options[] = {
     {"watch", required_argument, NULL, OPTION_WATCH},
     {"looks", required_argument, NULL, 'n'},
     {"interval", required_argument, NULL, 'i'},
+    {"locals", no_argument, NULL, OPTION_LOCALS},
+    {"self", no_argument, NULL, OPTION_SELF},
+    {"source", no_argument, NULL, OPTION_SOURCE},
+    {"args", no_argument, NULL, OPTION_ARGS},
     {"gen-offsets", required_argument, NULL, 'g'},
     {"output", required_argument, NULL, 'o'},
     {"any-build", no_argument, NULL, OPTION_ANY_BUILD},
@@ -89,6 +97,18 @@ static bool take(int option, struct given *ret)
 		return true;
 	case OPTION_INLINES:
 		ret->options.native.inlines = true;
+		return true;
+	case OPTION_LOCALS:
+		ret->options.target.locals = true;
+		return true;
+	case OPTION_SELF:
+		ret->options.target.self = true;
+		return true;
+	case OPTION_SOURCE:
+		ret->options.source = true;
+		return true;
+	case OPTION_ARGS:
+		ret->options.arguments = true;
 		return true;
 	case 'g':
 		ret->elf = optarg;
@@ -166,6 +186,9 @@ static int make_layout(const struct command_line *line, int argc, char **argv, c
 		return command_line_wrong(line, "", "--children, --watch, -n and -i can be used only with PID");
 	if (given->options.native.which != MIXED_NONE || given->wrong_native || given->options.native.inlines)
 		return command_line_wrong(line, "", "--native and --inlines cannot be used with --gen-offsets");
+	if (target->locals || target->self || given->options.source || given->options.arguments)
+		return command_line_wrong(line, "",
+					  "--locals, --self, --source and --args cannot be used with --gen-offsets");
 	if (target->ruby_version || target->force)
 		return command_line_wrong(line, "", "--ruby-version and --force can be used only with --core");
 	return layout_make_file(given->elf, given->output, given->any_build);
@@ -187,6 +210,9 @@ static int check_looks(const struct command_line *line, const struct given *give
 		return command_line_wrong(line, "", "give only one of --watch and -i");
 	if (given->interval && options->looks == 0)
 		return command_line_wrong(line, "", "-i can be used only with -n");
+	if (!given->watch && (options->target.locals || options->target.self || options->source || options->arguments))
+		return command_line_wrong(
+		    line, "", "without --watch, -n cannot be used with --locals, --self, --source and --args");
 	if (!given->watch && options->looks > MERGED_MAX)
 		return command_line_wrong(line, "", "without --watch, -n takes at most 1000 looks");
 	return 0;
@@ -199,6 +225,9 @@ static int check(const struct command_line *line, const struct given *given)
 		return command_line_wrong(line, "", "--children can be used only with PID");
 	if (given->options.target.core && given->options.no_stop)
 		return command_line_wrong(line, "", "--no-stop can be used only with PID: a core is never stopped");
+	if (given->options.no_stop && (given->options.target.locals || given->options.target.self))
+		return command_line_wrong(
+		    line, "", "--locals and --self cannot be used with --no-stop: values change while they are read");
 	if (given->output || given->any_build)
 		return command_line_wrong(line, "", "-o and --any-build can be used only with --gen-offsets");
 	if (given->wrong_native)

@@ -12,6 +12,7 @@
 #include "render/render.h"
 #include "ruby/frame.h"
 #include "ruby/resolve.h"
+#include "values.h"
 
 /* How many frames are walked at most: the seeds have fewer, and their stacks room for more. */
 enum { FRAMES_MAX = 8 };
@@ -39,11 +40,12 @@ bool __real_memory_read(struct memory *memory, uint64_t address, void *buffer, s
 bool __wrap_memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length);
 
 static uint64_t reads;
+static bool reads_limited = true;
 
 bool __wrap_memory_read(struct memory *memory, uint64_t address, void *buffer, size_t length)
 {
 	reads++;
-	REQUIRE(reads <= READS_MAX);
+	REQUIRE(reads <= READS_MAX || !reads_limited);
 	return __real_memory_read(memory, address, buffer, length);
 }
 
@@ -478,6 +480,9 @@ static void run_image(const struct layout *layout, const uint8_t *data, size_t s
 	check_named(&first);
 	check_call_sites(&first);
 	check_text(&first);
+	reads_limited = false; /* they have a limit in time */
+	values_run(&ruby, &first.stack);
+	reads_limited = true;
 	reads = 0;
 	take_pass(&ruby, &second);
 	check_same(&first, &second);

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "ruby/inspect.h"
+#include "ruby/locals.h"
 #include "ruby/object_refs.h"
 #include "ruby/object_size.h"
 #include "ruby/object_text.h"
@@ -86,6 +88,28 @@ static void count(void *context, const struct object_ref *ref)
 	(*given)++;
 }
 
+/* More than an inspected value has: after INSPECT_BYTES, one more part, and the ends of those around it. */
+#define LONGEST_VALUE (INSPECT_BYTES + 6 * INSPECT_STRING_BYTES)
+
+/* Writes an object as a value, and reads it as a control frame. */
+static void try_values(struct synthetic *s, uint64_t address, const uint8_t *bytes)
+{
+	static struct inspect inspect;
+	struct frame frame = {.cfp = address, .iseq = value_word(bytes + 16), .kind = FRAME_RUBY};
+	struct text text = {0};
+	struct locals locals;
+
+	assert_true(inspect_begin(&s->ruby, &inspect));
+	inspect.steps = STEPS;
+	assert_non_null(inspect_value(&inspect, address, &text));
+	assert_in_range(text.length, 1, LONGEST_VALUE);
+	text_clear(&text);
+	inspect_end(&inspect);
+	assert_true(locals_read(&s->ruby, &frame, false, &locals));
+	assert_in_range(locals.count, 0, LOCALS_MAX);
+	locals_clear(&locals);
+}
+
 /* Returns how many references it has. */
 static uint64_t try_object(struct synthetic *s, struct object_refs *refs, struct object_sizes *sizes, uint64_t address)
 {
@@ -107,6 +131,7 @@ static uint64_t try_object(struct synthetic *s, struct object_refs *refs, struct
 	object_add_text(&s->ruby, &access, address, &text);
 	assert_in_range(text.length, 1, LONGEST_TEXT);
 	text_clear(&text);
+	try_values(s, address, bytes);
 	return given;
 }
 

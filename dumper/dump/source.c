@@ -1,0 +1,180 @@
+#include "dump/source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "dump/source_file.h"
+#include "target/process_stat.h"
+
+/* How long all files may take, in seconds. */
+#define SOURCE_S 5
+
+/* How many files are kept; frames of a stack are often in the same few files. */
+#define FILES_KEPT 32
+
+struct kept_file {
+	const char *path; /* NULL: no file */
+	struct source_file file;
+};
+
+struct sources {
+	struct trace *trace;
+	char root[64];
+	struct timespec until;
+	struct timespec began; /* files that were written to later are doubtful */
+	bool knows_began;
+	struct kept_file kept[FILES_KEPT];
+	size_t next; /* the next place in `kept` that is used */
+};
+
+/* When a process began: its time since boot, taken from now. False if that is not known. */
+static bool find_process_began(pid_t pid, struct timespec *ret)
+{
+	struct timespec now, up;
+	struct process_stat stat;
+
+	if (!process_stat_read("/proc", pid, &stat))
+		return false;
+	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	ret->tv_sec = now.tv_sec - up.tv_sec + (time_t)(stat.started / (uint64_t)sysconf(_SC_CLK_TCK));
+	ret->tv_nsec = 0;
+	return true;
+}
+
+/* When a core was written. False if that is not known. */
+static bool find_written(const char *core, struct timespec *ret)
+{
+	struct stat stat_of;
+
+	if (stat(core, &stat_of) != 0)
+		return false;
+	*ret = stat_of.st_mtim;
+	return true;
+}
+
+static const struct source_file *file_of(struct sources *sources, const char *path)
+{
+	struct kept_file *kept;
+
+	for (size_t i = 0; i < FILES_KEPT; i++)
+		if (sources->kept[i].path && strcmp(sources->kept[i].path, path) == 0)
+			return &sources->kept[i].file;
+	kept = &sources->kept[sources->next++ % FILES_KEPT];
+	free(kept->file.bytes);
+	kept->path = path;
+	source_file_read(sources->root, path, &sources->until, &kept->file);
+	return &kept->file;
+}
+
+/* The path that leads to the file of a frame; NULL if there is none. */
+static const char *path_of(const struct trace_frame *frame)
+{
+	if (frame->absolute_path)
+		return frame->absolute_path;
+	return frame->path && frame->path[0] == '/' ? frame->path : NULL;
+}
+
+/* Keeps a line without its end. NULL if there is not enough memory. */
+static const char *keep_line(struct trace *trace, const char *line, size_t length)
+{
+	struct text text = {0};
+	const char *kept;
+
+	if (length > 0 && line[length - 1] == '\r')
+		length--;
+	text_add(&text, line, length < SOURCE_LINE_BYTES ? length : SOURCE_LINE_BYTES);
+	if (length > SOURCE_LINE_BYTES)
+		text_format(&text, "…");
+	kept = trace_string(trace, text.failed ? NULL : text.data ? text.data : "");
+	text_clear(&text);
+	return kept;
+}
+
+/* Adds the lines around the line of a frame. Returns false if there is not enough memory. */
+static bool add_lines(struct trace *trace, const struct source_file *file, int64_t around, struct trace_details *ret)
+{
+	const char *at = file->bytes, *end = file->bytes + file->length;
+
+	ret->lines = calloc(2 * SOURCE_AROUND + 1, sizeof(*ret->lines));
+	if (!ret->lines)
+		return false;
+	for (int64_t number = 1; at < end && number <= around + SOURCE_AROUND; number++) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const size_t length = (size_t)((newline ? newline : end) - at);
+
+		if (number >= around - SOURCE_AROUND) {
+			const char *text = keep_line(trace, at, length);
+
+			if (!text)
+				return false;
+			ret->lines[ret->nr_lines++] = (struct trace_line){number, text};
+		}
+		at += length + 1;
+	}
+	return true;
+}
+
+static bool has_line(const struct trace_details *details, int64_t number)
+{
+	for (size_t i = 0; i < details->nr_lines; i++)
+		if (details->lines[i].number == number)
+			return true;
+	return false;
+}
+
+/* Fails if there is not enough memory. */
+static bool add_source(struct sources *sources, struct trace_frame *frame)
+{
+	struct trace_details *details = frame->details ? frame->details : calloc(1, sizeof(*details));
+	const char *path = path_of(frame);
+	const struct source_file *file;
+
+	frame->details = details;
+	if (!details)
+		return false;
+	details->wants_source = true;
+	if (!path || !frame->has_line) {
+		details->no_source = path ? "the line is not known" : "the code is not from a file";
+		return true;
+	}
+	file = file_of(sources, path);
+	details->no_source = file->why;
+	if (!file->bytes)
+		return true;
+	if (!add_lines(sources->trace, file, frame->line, details))
+		return false;
+	if (!has_line(details, frame->line)) {
+		details->nr_lines = 0;
+		details->no_source = file->cut ? "the file is too large" : "the file does not have this line";
+	} else if (!sources->knows_began || file->changed.tv_sec > sources->began.tv_sec) {
+		details->source_doubt = "the file may have changed since the process began";
+	}
+	return true;
+}
+
+bool source_add(const struct session *session, const char *core, struct trace *trace)
+{
+	struct sources sources = {.trace = trace};
+	bool enough = true;
+
+	if (core)
+		strcpy(sources.root, "/");
+	else
+		snprintf(sources.root, sizeof(sources.root), "/proc/%d/root", session->target->pid);
+	sources.knows_began =
+	    core ? find_written(core, &sources.began) : find_process_began(session->target->pid, &sources.began);
+	clock_gettime(CLOCK_MONOTONIC, &sources.until);
+	sources.until.tv_sec += SOURCE_S;
+	for (size_t i = 0; i < trace->nr_threads && enough; i++)
+		for (size_t j = 0; j < trace->threads[i].nr_frames && enough; j++)
+			if (trace->threads[i].frames[j].kind == TRACE_RUBY)
+				enough = add_source(&sources, &trace->threads[i].frames[j]);
+	for (size_t i = 0; i < FILES_KEPT; i++)
+		free(sources.kept[i].file.bytes);
+	return enough;
+}

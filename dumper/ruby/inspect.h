@@ -1,0 +1,60 @@
+/*
+ * Writes a VALUE as the `inspect` of its class would write it. No code of the target runs, so an `inspect` that a program
+ * has defined is not called. Another object is written with its instance variables: #<Foo @a=1, @b="x">.
+ *
+ * Based on Ruby's sources, 2.4.0 to 4.0.5 and head: string.c (rb_str_inspect, sym_inspect, up to 3.1 rb_sym_inspect), hash.c
+ * (rb_hash_inspect), array.c (rb_ary_inspect), range.c (range_inspect), struct.c (rb_struct_inspect, rb_data_inspect),
+ * rational.c, complex.c.
+ *
+ * What is large is shortened, and "…" stands for what is left out: a text has at most about INSPECT_BYTES bytes, and shows
+ * INSPECT_STRING_BYTES of a String, INSPECT_ENTRIES of an Array, Hash, Struct or object, and INSPECT_DEPTH levels.
+ *
+ * Ruby writes characters that are not ASCII as they are if the encoding of the String is the default external encoding. This
+ * is assumed of UTF-8, and of no other encoding.
+ */
+#ifndef RBDUMP_INSPECT_H
+#define RBDUMP_INSPECT_H
+
+#include "base/text.h"
+#include "ruby/ivars.h"
+
+#define INSPECT_BYTES	     1000u
+#define INSPECT_STRING_BYTES 200u
+#define INSPECT_NAME_BYTES   200u /* of the name of a class, a Symbol or an instance variable */
+#define INSPECT_ENTRIES	     24u
+#define INSPECT_DEPTH	     4u
+
+/* Instance variables of objects are shown down to this depth: those of an object, and those of what it refers to. */
+#define INSPECT_IVARS_DEPTH 2u
+
+struct inspect {
+	const struct ruby *ruby;
+	struct ivars ivars; /* without the table of generic instance variables */
+	/*
+	 * The kind of memory (memory/memory.h) that objects are read as. Names of classes and of symbols are always read
+	 * as MEMORY_LASTS.
+	 */
+	enum memory_kind kind;
+	uint64_t steps; /* how many words may still be read, for all values together: a limit for hostile memory */
+	/* The value that is being written. */
+	bool lacks; /* a part could not be read; "(unreadable)" stands for it */
+	size_t start;
+	size_t depth;
+	uint64_t path[INSPECT_DEPTH]; /* the objects around the one that is being written */
+};
+
+/*
+ * Prepares for values of one Ruby. Returns false if there is not enough memory. The caller keeps `ruby` and ruby->memory as
+ * long as `ret` is used.
+ */
+bool inspect_begin(const struct ruby *ruby, struct inspect *ret);
+void inspect_end(struct inspect *inspect);
+
+/*
+ * Appends a VALUE. Returns its kind: "integer", "float", "string", "symbol", "array", "hash", "range", "struct", "true",
+ * "false", "nil", "rational", "complex", "regexp", "class", "module", "object" or, if it is not known, "unknown". Sets
+ * inspect->lacks if a part could not be read.
+ */
+const char *inspect_value(struct inspect *inspect, uint64_t value, struct text *text);
+
+#endif

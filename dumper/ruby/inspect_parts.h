@@ -1,0 +1,53 @@
+/*
+ * The functions that the .c files of inspect.h share. Only these files include this header.
+ */
+#ifndef RBDUMP_INSPECT_PARTS_H
+#define RBDUMP_INSPECT_PARTS_H
+
+#include "ruby/value.h"
+
+struct inspect;
+
+/* Appends a VALUE that is a part of the object that is being written. */
+void inspect_part(struct inspect *inspect, uint64_t value, struct text *text);
+
+/* Appends "(unreadable)", and notes that the text lacks something. */
+void inspect_unreadable(struct inspect *inspect, struct text *text);
+
+/* Whether the text is as long as it may be, or there are no steps left. Takes a step. */
+bool inspect_is_full(struct inspect *inspect, const struct text *text);
+
+/*
+ * Begins the next entry of a list: appends ", ", unless it is the first. If no more entries are to be shown, appends "…",
+ * and returns false.
+ */
+bool inspect_next(struct inspect *inspect, uint64_t index, struct text *text);
+
+/* Names are read as what lasts. Returns the kind for inspect_names_end(). */
+enum memory_kind inspect_names_begin(struct inspect *inspect);
+void inspect_names_end(struct inspect *inspect, enum memory_kind before);
+
+/* Appends the name of a class, or of the class of an object (Object#class). */
+void inspect_add_class(struct inspect *inspect, uint64_t klass, struct text *text);
+void inspect_add_class_of(struct inspect *inspect, uint64_t klass, struct text *text);
+
+/* Each appends an object of one type. `flags` are its RBasic.flags. */
+void inspect_string(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
+void inspect_hash(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
+/* Returns the kind: Ranges and instances of Data are structs, too. */
+const char *inspect_struct(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
+/* Appends a struct that is within itself. */
+void inspect_struct_again(struct inspect *inspect, uint64_t object, struct text *text);
+void inspect_object(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
+
+/* Appends a Symbol, with a colon. */
+void inspect_symbol(struct inspect *inspect, uint64_t value, struct text *text);
+/*
+ * Appends a Symbol that is the key of a Hash, and what is between it and its value, as Ruby since 3.4 does: "a: ",
+ * "\"a b\": ".
+ */
+void inspect_symbol_key(struct inspect *inspect, uint64_t value, struct text *text);
+/* Whether a VALUE is a Symbol. */
+bool inspect_is_symbol(struct inspect *inspect, uint64_t value);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * Which local variables a frame has, and the words in which their values are. Based on Ruby's sources, 2.4.0 to 4.0.5 and
+ * head: vm.c (vm_collect_local_variables_in_heap, vm_make_env_each), vm_core.h (VM_ENV_DATA_INDEX_*), insns.def (getlocal),
+ * vm_insnhelper.c (vm_push_frame, vm_getblockparam), proc.c (bind_local_variables, rb_binding_local_variables).
+ *
+ * The variables are those that `binding.local_variables` gives in the frame: the frame's own, and those of the code that
+ * encloses the frame's code, unless an inner one has the same name. Their environments can be on the stack or, if there is
+ * a Proc or a Binding of them, on the heap. Variables that Ruby itself uses have no names, and are left out. But the
+ * arguments that the program gives no names are there: "*", "**", "&", and "..." since 3.4.
+ *
+ * When a frame is pushed, its variables are nil, unless they are arguments. So a variable that has not been assigned yet
+ * is nil, as in Ruby.
+ *
+ * What a JIT keeps in registers (in all of these, `self` is in the control frame, from the moment when the frame is there):
+ *   MJIT, 2.6 to 3.2   Local variables are written to the environment (vm_env_write() in the C code that it makes:
+ *                      tool/ruby_vm/views/_mjit_compile_insn.erb, v2_7_8). The C compiler may move a write, but not over
+ *                      the call of a function that can see the environment.
+ *   YJIT, 3.1 to 3.3   setlocal writes to the environment (yjit_codegen.c, gen_setlocal_wc0, v3_1_4; yjit/src/codegen.rs,
+ *                      gen_setlocal_generic, v3_3_8). Arguments are stack temps of the caller, and since 3.3 these can be
+ *                      in registers; they are written to the stack before a call (gen_send_iseq: asm.spill_temps()).
+ *   YJIT, 3.4 and 4.0  Local variables can be in registers, and a callee receives its arguments in registers
+ *                      (gen_send_iseq: map_temp_regs_to_args()). Before each call of Ruby code and of a C function that can
+ *                      run Ruby code or raise, the registers of the caller are written to the stack
+ *                      (yjit/src/backend/ir.rs, spill_regs_except, v3_4_5).
+ *   RJIT, 3.3 and 3.4  setlocal writes to the environment (lib/ruby_vm/rjit/insn_compiler.rb, jit_setlocal_generic).
+ *   ZJIT, 4.0, head    Local variables are values of the compiler. Before each call, all of them are written to the stack
+ *                      (zjit/src/codegen.rs, gen_spill_locals, v4.0.5).
+ * So only the own variables of the innermost frame can be elsewhere than in memory, if it runs code of a JIT.
+ */
+#ifndef RBDUMP_LOCALS_H
+#define RBDUMP_LOCALS_H
+
+#include "ruby/frame.h"
+
+/* The most variables of one frame, with those of the enclosing code. */
+#define LOCALS_MAX 512u
+
+struct local {
+	char *name;	  /* as struct text has it */
+	size_t depth;	  /* how many environments outside the frame's own */
+	uint64_t ep;	  /* of its environment: where it is now, on the stack or on the heap */
+	uint64_t value;	  /* the VALUE */
+	bool readable;	  /* `value` is known */
+	bool is_value;	  /* false: the word is something that programs do not see (the "..." of 3.4) */
+	bool in_register; /* a JIT may have it in a register */
+	bool maybe_block; /* see VALUE_NIL_OR_BLOCK of trace/details.h */
+};
+
+struct locals {
+	struct local *of;
+	size_t count, capacity;
+	uint64_t ep; /* of the frame's own environment; 0 if it could not be read */
+	bool known;  /* false: this Ruby keeps local variables in another way, or the layout lacks a member */
+	bool broken; /* an environment could not be read, or contradicts the code: variables may be missing */
+	bool cut;    /* there are more than LOCALS_MAX */
+};
+
+/*
+ * Reads the local variables of a frame of Ruby code. Words of environments are read as data that changes, and code and names
+ * as data that lasts (memory/memory.h).
+ *   in_registers  the frame is the innermost, and may run code of a JIT
+ *   ret           the caller frees it with locals_clear(), also after a failure
+ * Returns false if there is not enough memory.
+ */
+bool locals_read(const struct ruby *ruby, const struct frame *frame, bool in_registers, struct locals *ret);
+void locals_clear(struct locals *locals);
+
+/* The ep of a frame's own environment; 0 if it cannot be read. */
+uint64_t locals_ep(const struct ruby *ruby, const struct frame *frame);
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * What a trace says of a frame beyond its place in the code: local variables, self, and lines of the source. And what it
+ * says of the process beyond its stacks: its arguments. All of it is there only if the user has asked for it.
+ *
+ * The strings are owned by the trace. The other memory is from malloc(), and trace_destroy() frees it.
+ */
+#ifndef RBDUMP_TRACE_DETAILS_H
+#define RBDUMP_TRACE_DETAILS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How far a value can be relied on. */
+enum trace_certainty {
+	VALUE_EXACT,	  /* it was copied together with the stack */
+	VALUE_LATER,	  /* parts of the object were read after the stack was copied, so they may be newer */
+	VALUE_UNREADABLE, /* the value, or a part of it, could not be read; in its text, "(unreadable)" stands for it */
+	VALUE_IN_REGISTER, /* code of a JIT may have the value in a register: what is in memory may be an older value */
+	/*
+	 * The slot has nil. If the variable is the method's block parameter, Ruby makes a Proc when the variable is first
+	 * used; until then, the slot has nil although the block was given.
+	 */
+	VALUE_NIL_OR_BLOCK,
+	VALUE_NOT_KNOWN, /* rbdump does not know how this Ruby keeps it */
+};
+
+struct trace_value {
+	const char *kind; /* "integer", "string", "object", …; NULL if there is no text */
+	const char *text; /* as `inspect` of the class itself writes it; NULL if it is not known */
+	enum trace_certainty certainty;
+};
+
+struct trace_local {
+	const char *name;
+	/* 0: the frame's own variable; 1: a variable of the code that encloses the frame's code, and so on. */
+	size_t depth;
+	bool shown; /* the enclosing code is running in an older frame of the same stack, which has the variable, too */
+	uint64_t ep; /* the address of the environment that has the variable */
+	struct trace_value value;
+};
+
+/* Why not all local variables of a frame are there. */
+enum trace_locals_missing {
+	LOCALS_COMPLETE,
+	LOCALS_NOT_KNOWN,  /* the layout lacks a member: Ruby before 2.4 */
+	LOCALS_TORN,	   /* the stack was changing */
+	LOCALS_UNREADABLE, /* an environment could not be read, or contradicts itself */
+	LOCALS_TOO_MANY,
+	LOCALS_OUT_OF_TIME,
+};
+
+struct trace_line {
+	int64_t number;
+	const char *text;
+};
+
+struct trace_details {
+	bool wants_locals; /* this is a frame of Ruby code, and its local variables were asked for */
+	enum trace_locals_missing missing;
+	struct trace_local *locals; /* the frame's own variables first, then those of the enclosing code */
+	size_t nr_locals;
+	uint64_t ep; /* the address of the frame's own environment; 0 if it has none, or if it is not known */
+	bool has_self;
+	struct trace_value self;
+	bool wants_source;
+	const char *no_source;	  /* why there are no lines; NULL if there are */
+	const char *source_doubt; /* why the lines may not be those that run; NULL if there is no reason */
+	struct trace_line *lines;
+	size_t nr_lines;
+};
+
+/* What the process was started with. */
+struct trace_arguments {
+	const char **line; /* the command line; NULL if it is not known */
+	size_t nr_line;
+	const char *program_name; /* $0, as it was at the start; NULL if it is not known */
+	const char **names;	  /* the names of the variables of its first environment; NULL if they are not known */
+	size_t nr_names;
+	bool line_cut, names_cut; /* there are more than rbdump shows */
+};
+
+void trace_details_destroy(struct trace_details *details);	 /* NULL is fine */
+void trace_arguments_destroy(struct trace_arguments *arguments); /* NULL is fine */
+
+/* The name of a value in the JSON output. NULL for VALUE_EXACT and for LOCALS_COMPLETE. */
+const char *trace_certainty_name(enum trace_certainty certainty);
+const char *trace_locals_missing_name(enum trace_locals_missing missing);
+
+/* The same as a sentence for people, without a full stop. */
+const char *trace_certainty_text(enum trace_certainty certainty);
+const char *trace_locals_missing_text(enum trace_locals_missing missing);
+
+#endif
