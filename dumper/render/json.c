@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "render/render.h"
+#include "render/waits_json.h"
 
 #define DEL 0x7f
 
@@ -95,15 +96,16 @@ static json_t *list_object(enum list_missing missing, uint64_t count)
 			 string_or_null(trace_missing_name(missing)), "missing", integer_or_null((int64_t)count));
 }
 
-static json_t *thread_object(const struct trace_thread *thread)
+static json_t *thread_object(const struct trace *trace, const struct trace_thread *thread)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o}", "thread",
+	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:{s:o}, s:o, s:o}", "thread",
 			 address_or_null(thread->id), "tid", integer_or_null(thread->tid), "ractor",
 			 thread->ended ? json_null() : json_integer((json_int_t)thread->ractor), "name",
 			 string_or_null(thread->name), "main", (int)thread->main, "state",
 			 trace_state_name(thread->state), "verdict", validate_verdict_name(thread->verdict), "reason",
 			 string_or_null(validate_reason_name(thread->reason)), "window", string_or_null(thread->window),
-			 "fiber", fiber_object(thread), "frames", render_json_frames(thread));
+			 "fiber", fiber_object(thread), "waits", "lock", waits_json_lock(trace, thread), "holds",
+			 waits_json_holds(thread), "frames", render_json_frames(thread));
 }
 
 static json_t *versions_fit(const struct trace *trace)
@@ -146,10 +148,10 @@ bool render_json(const struct trace *trace, FILE *stream)
 	bool written;
 
 	for (size_t i = 0; i < trace->nr_threads; i++)
-		json_array_append_new(threads, thread_object(&trace->threads[i]));
+		json_array_append_new(threads, thread_object(trace, &trace->threads[i]));
 	root = json_pack(
 	    "{s:i, s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o, s:o}, s:s, s:o, s:o, s:i, s:o, s:{s:o}, "
-	    "s:o, s:o, s:o}",
+	    "s:o, s:o, s:o, s:o}",
 	    "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)trace->pid, "ruby_version",
 	    string_or_null(trace->ruby_version), "ruby_version_source",
 	    trace_version_source_name(trace->version_source), "ruby_versions_fit", versions_fit(trace),
@@ -162,7 +164,8 @@ bool render_json(const struct trace *trace, FILE *stream)
 	    trace->of_core ? json_null() : json_boolean(trace->stopped), "gc", "running",
 	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "thread_list",
 	    list_object(trace->threads_missing, 0), "fibers",
-	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "threads", threads);
+	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "deadlocks", waits_json_deadlocks(trace),
+	    "threads", threads);
 	written = render_json_write(root, JSON_COMPACT | JSON_REAL_PRECISION(7), stream) && fputc('\n', stream) != EOF;
 	json_decref(root);
 	return written;

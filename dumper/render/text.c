@@ -2,7 +2,9 @@
 
 #include "base/releases.h"
 #include "base/text.h"
+#include "render/identity.h"
 #include "render/render.h"
+#include "render/waits_text.h"
 
 /* ANSI SGR codes; empty without colour. */
 struct palette {
@@ -73,22 +75,6 @@ static const char *state_text(enum trace_state state)
 	return texts[state];
 }
 
-/* The identity of a thread: its kernel thread, name and ractor. */
-static void put_identity(const struct trace_thread *thread, bool with_ractor, FILE *stream)
-{
-	if (thread->tid != 0)
-		fprintf(stream, " %d", thread->tid);
-	if (thread->main)
-		fputs(" (main)", stream);
-	if (thread->name) {
-		fputs(" \"", stream);
-		text_print(thread->name, stream);
-		fputc('"', stream);
-	}
-	if (with_ractor)
-		fprintf(stream, " of ractor %llu", (unsigned long long)thread->ractor);
-}
-
 /* A fiber that does not run, the thread that it belongs to, and what it waits for. */
 static void put_fiber(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
 {
@@ -98,7 +84,7 @@ static void put_fiber(const struct trace_thread *thread, bool with_ractor, const
 		fputs("a thread that has ended", stream);
 	} else {
 		fputs("thread", stream);
-		put_identity(thread, with_ractor, stream);
+		identity_print(thread, with_ractor, stream);
 	}
 	if (thread->waits_in) {
 		fputs(", waits in ", stream);
@@ -110,13 +96,22 @@ static void put_fiber(const struct trace_thread *thread, bool with_ractor, const
 	}
 }
 
-static void put_thread(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream)
+static struct waits_style style_of(const struct palette *palette)
 {
+	return (struct waits_style){palette->reset, palette->bold, palette->bad};
+}
+
+static void put_thread(const struct trace *trace, size_t index, bool with_ractor, const struct palette *palette,
+		       FILE *stream)
+{
+	const struct trace_thread *thread = &trace->threads[index];
+	const struct waits_style style = style_of(palette);
+
 	if (thread->suspended) {
 		put_fiber(thread, with_ractor, palette, stream);
 	} else {
 		fprintf(stream, "\n%sThread", palette->bold);
-		put_identity(thread, with_ractor, stream);
+		identity_print(thread, with_ractor, stream);
 		fprintf(stream, "%s %s", palette->reset, state_text(thread->state));
 		if (thread->resumed_by != 0)
 			fprintf(stream, ", in fiber 0x%llx", (unsigned long long)thread->fiber);
@@ -128,6 +123,7 @@ static void put_thread(const struct trace_thread *thread, bool with_ractor, cons
 			validate_reason_text(thread->reason), thread->window ? " (" : "",
 			thread->window ? thread->window : "", thread->window ? ")" : "", palette->reset);
 	fputc('\n', stream);
+	waits_text_entry(trace, index, &style, stream);
 	if (thread->nr_frames == 0)
 		fprintf(stream, "    %s(no frames)%s\n", palette->dim, palette->reset);
 	for (size_t i = 0; i < thread->nr_frames; i++)
@@ -226,6 +222,7 @@ static void put_pause(const struct trace *trace, FILE *stream)
 void render_text(const struct trace *trace, bool colour, FILE *stream)
 {
 	const struct palette *palette = colour ? &coloured : &plain;
+	const struct waits_style style = style_of(palette);
 	bool with_ractor = false;
 	size_t nr_fibers = 0, nr_threads;
 
@@ -256,6 +253,7 @@ void render_text(const struct trace *trace, bool colour, FILE *stream)
 	put_missing("Threads", trace->threads_missing, 0, palette, stream);
 	put_missing("Fibers", trace->fibers_missing, trace->nr_fibers_missing, palette, stream);
 	fputc('\n', stream);
+	waits_text_deadlocks(trace, &style, stream);
 	for (size_t i = 0; i < trace->nr_threads; i++)
-		put_thread(&trace->threads[i], with_ractor, palette, stream);
+		put_thread(trace, i, with_ractor, palette, stream);
 }

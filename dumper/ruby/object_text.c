@@ -163,22 +163,9 @@ static void add_object(const struct ruby *ruby, struct access *access, uint64_t 
 	}
 }
 
-/* A Float that is no object (internal/numeric.h, rb_float_flonum_value, v2_0_0_0 to v4_0_5 and head). */
-static double flonum_value(uint64_t value)
-{
-	const uint64_t bits = (value & ~UINT64_C(3)) | (2 - (value >> 63));
-	const uint64_t turned = bits >> 3 | bits << 61;
-	double ret;
-
-	if (value == UINT64_C(0x8000000000000002))
-		return 0;
-	memcpy(&ret, &turned, sizeof(ret));
-	return ret;
-}
-
 static void add_flonum(uint64_t value, struct text *text)
 {
-	const double number = flonum_value(value);
+	const double number = value_flonum(value);
 	char digits[32];
 
 	/* 15 digits, if these are enough to tell the number from others. */

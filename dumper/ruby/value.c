@@ -61,6 +61,18 @@ bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerat
 	       value_imemo_type(access->layout, flags) == access_enum(access, imemo_type);
 }
 
+double value_flonum(uint64_t value)
+{
+	const uint64_t bits = (value & ~UINT64_C(3)) | (2 - (value >> 63));
+	const uint64_t turned = bits >> 3 | bits << 61;
+	double ret;
+
+	if (value == UINT64_C(0x8000000000000002))
+		return 0;
+	memcpy(&ret, &turned, sizeof(ret));
+	return ret;
+}
+
 struct bytes value_string(struct access *access, uint64_t value)
 {
 	const struct layout *layout = access->layout;

@@ -57,6 +57,12 @@ uint64_t value_imemo_type(const struct layout *layout, uint64_t flags);
 /* Whether an object is an imemo of the given type. Up to Ruby 2.2 there are no imemos. */
 bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerator_id imemo_type);
 
+/*
+ * A Float that is no object (internal/numeric.h, rb_float_flonum_value, v2_0_0_0 to v4_0_5 and head). The two low bits of
+ * `value` are 2.
+ */
+double value_flonum(uint64_t value);
+
 /* The bytes of a String. Sets access->failed if `value` is not a String (nil is not a String). */
 struct bytes value_string(struct access *access, uint64_t value);
 

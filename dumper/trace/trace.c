@@ -22,9 +22,14 @@ void trace_destroy(struct trace *trace)
 {
 	if (!trace)
 		return;
-	for (size_t i = 0; i < trace->nr_threads; i++)
+	for (size_t i = 0; i < trace->nr_threads; i++) {
 		free(trace->threads[i].frames);
+		free(trace->threads[i].holds);
+	}
 	free(trace->threads);
+	for (size_t i = 0; i < trace->nr_deadlocks; i++)
+		free(trace->deadlocks[i].entries);
+	free(trace->deadlocks);
 	while (trace->pool) {
 		struct trace_pool *pool = trace->pool;
 

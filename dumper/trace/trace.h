@@ -15,6 +15,7 @@
 
 #include "check/validate.h"
 #include "layout/layout.h"
+#include "trace/waits.h"
 
 enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE };
 
@@ -81,6 +82,9 @@ struct trace_thread {
 	const char *waits_for;	    /* the method that called the scheduler hook ("IO#read"); NULL if not known */
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
+	struct trace_wait wait;	  /* what the thread or fiber waits for */
+	struct trace_hold *holds; /* what it holds, the last locked first; owned by the trace */
+	size_t nr_holds;
 };
 
 /*
@@ -145,6 +149,14 @@ struct trace {
 	size_t nr_threads;
 	enum list_missing threads_missing, fibers_missing;
 	uint64_t nr_fibers_missing; /* for LIST_MISSED: how many fibers were not found */
+
+	/*
+	 * Whether all waits are of one moment, so that deadlocks can be told from waits that follow each other. Without a
+	 * pause, they are not.
+	 */
+	bool waits_of_one_moment;
+	struct trace_deadlock *deadlocks; /* set by wait_graph_find() */
+	size_t nr_deadlocks;
 
 	struct trace_pool *pool; /* owns the strings */
 	size_t pool_size;	 /* total size of the pool, in bytes */
