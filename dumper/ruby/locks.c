@@ -95,21 +95,6 @@ size_t locks_held(struct locks *locks, uint64_t thread, uint64_t *mutexes, size_
 	return count;
 }
 
-bool locks_holds(struct locks *locks, uint64_t thread, uint64_t mutex)
-{
-	const struct layout *layout = locks->ruby->layout;
-	struct access access = ruby_access(locks->ruby);
-	uint64_t held;
-
-	if (!layout_has(layout, F_thread_keeping_mutexes) || !layout_has(layout, F_mutex_next))
-		return false;
-	for (held = access_member(&access, thread, F_thread_keeping_mutexes);
-	     !access.failed && held != 0 && step(locks); held = access_member(&access, held, F_mutex_next))
-		if (held == mutex)
-			return true;
-	return false;
-}
-
 bool locks_is_woken(const struct locks *locks, uint64_t thread, uint64_t ec)
 {
 	const struct layout *layout = locks->ruby->layout;

@@ -55,9 +55,6 @@ bool locks_is_joined_by(struct locks *locks, uint64_t thread, uint64_t waiter);
  */
 size_t locks_held(struct locks *locks, uint64_t thread, uint64_t *mutexes, size_t max);
 
-/* Whether a thread holds a Mutex, according to the thread's own list. */
-bool locks_holds(struct locks *locks, uint64_t thread, uint64_t mutex);
-
 /*
  * Whether somebody has woken a thread, which has not gone on yet (vm_core.h, RUBY_VM_INTERRUPTED). True if that is not
  * known.

@@ -17,6 +17,7 @@ struct reading {
 	struct address_map threads; /* rb_thread_t → the entry of the thread */
 	struct address_map fibers;  /* rb_fiber_t → entry */
 	struct address_map serials; /* number of an execution context → entry, since 4.0 */
+	struct address_map keepers; /* rb_mutex_t → the entry of the thread in whose list it is */
 	struct wait_found *found;   /* of each entry */
 };
 
@@ -56,49 +57,39 @@ static bool index_entries(struct reading *reading)
 	return enough;
 }
 
+/* Reads which Mutexes the threads keep. Returns false if there is not enough memory. */
+static bool index_mutexes(struct reading *reading)
+{
+	uint64_t held[HELD_MAX];
+	bool enough = true;
+
+	for (size_t i = 0; enough && i < reading->nr_threads; i++) {
+		const size_t count = locks_held(&reading->locks, reading->trace->threads[i].id, held, HELD_MAX);
+
+		for (size_t k = 0; enough && k < count; k++)
+			enough = address_map_add(&reading->keepers, held[k], i);
+	}
+	address_map_sort(&reading->keepers);
+	return enough;
+}
+
 /* Whether all threads and fibers that exist are in the trace, so that what is not there has ended. */
 static bool is_complete(const struct trace *trace)
 {
 	return trace->threads_missing == LIST_COMPLETE && trace->fibers_missing == LIST_COMPLETE;
 }
 
-/* The thread of a fiber; 0 if it cannot be read. */
-static uint64_t thread_of_fiber(const struct ruby *ruby, uint64_t fiber)
-{
-	struct access access = ruby_access(ruby);
-	uint64_t thread;
-
-	if (!layout_has(ruby->layout, F_fiber_ec) || !layout_has(ruby->layout, F_ec_thread_ptr))
-		return 0;
-	thread = access_member(&access, access_address(&access, fiber, F_fiber_ec), F_ec_thread_ptr);
-	return access.failed ? 0 : thread;
-}
-
-/* Who holds a Mutex: an entry, or what is known of a holder that has none. */
+/* Who holds a Mutex. */
 struct holder {
 	enum wait_holder state;
-	size_t entry;	 /* for HOLDER_KNOWN */
-	uint64_t thread; /* the rb_thread_t in whose list the Mutex must be; 0 if not known */
+	size_t entry;	/* for HOLDER_KNOWN */
+	bool confirmed; /* the list of the holder's thread says the same */
 };
-
-/* The thread that has locked a Mutex, if its fiber is not in the trace. */
-static uint64_t thread_of_missing(const struct reading *reading, uint64_t mutex, const struct lock_owner *owner)
-{
-	const struct ruby *ruby = reading->ruby;
-	struct access access = ruby_access(ruby);
-	uint64_t thread;
-
-	if (owner->fiber != 0)
-		return thread_of_fiber(ruby, owner->fiber);
-	if (owner->serial == 0 || !layout_has(ruby->layout, F_mutex_th))
-		return 0;
-	thread = access_member(&access, mutex, F_mutex_th);
-	return access.failed ? 0 : thread;
-}
 
 static struct holder find_holder(const struct reading *reading, uint64_t mutex)
 {
 	const struct trace *trace = reading->trace;
+	const size_t keeper = index_in(&reading->keepers, mutex);
 	struct holder ret = {.state = HOLDER_UNKNOWN, .entry = WAIT_NO_ENTRY};
 	struct lock_owner owner;
 
@@ -113,14 +104,11 @@ static struct holder find_holder(const struct reading *reading, uint64_t mutex)
 		ret.entry = index_in(&reading->serials, owner.serial);
 	if (ret.entry == WAIT_NO_ENTRY)
 		ret.entry = index_in(&reading->threads, owner.thread);
-	if (ret.entry != WAIT_NO_ENTRY) {
+	ret.confirmed = keeper != WAIT_NO_ENTRY;
+	/* A fiber that has ended keeps its Mutexes, which stay in its thread's list. Its memory may be another fiber now. */
+	if (ret.entry != WAIT_NO_ENTRY && (!ret.confirmed || trace->threads[ret.entry].id == trace->threads[keeper].id))
 		ret.state = HOLDER_KNOWN;
-		ret.thread = trace->threads[ret.entry].id;
-		return ret;
-	}
-	ret.thread = thread_of_missing(reading, mutex, &owner);
-	/* The memory of a fiber that has ended may be in use for something else: the thread must be one of the list. */
-	if (is_complete(trace) && index_in(&reading->threads, ret.thread) != WAIT_NO_ENTRY)
+	else if (ret.confirmed && is_complete(trace))
 		ret.state = HOLDER_ENDED;
 	return ret;
 }
@@ -160,8 +148,7 @@ static void find_lock_holder(struct reading *reading, size_t index)
 	set_holder(reading, &entry->wait, &holder);
 	entry->wait.confirmed =
 	    (holder.state == HOLDER_KNOWN || holder.state == HOLDER_ENDED) && sleeps(reading, index) &&
-	    locks_mutex_has_waiter(&reading->locks, mutex, entry->id, entry->suspended ? entry->fiber : 0) &&
-	    locks_holds(&reading->locks, holder.thread, mutex);
+	    locks_mutex_has_waiter(&reading->locks, mutex, entry->id, entry->suspended ? entry->fiber : 0);
 }
 
 static void find_joined(struct reading *reading, size_t index)
@@ -214,25 +201,28 @@ static bool read_holds(struct reading *reading, size_t index)
 {
 	struct trace *trace = reading->trace;
 	uint64_t held[HELD_MAX], of_entry[HELD_MAX];
-	const uint64_t thread = trace->threads[index].id;
-	const size_t count = locks_held(&reading->locks, thread, held, HELD_MAX);
-	bool given[HELD_MAX] = {0}, enough = true;
+	const size_t count = locks_held(&reading->locks, trace->threads[index].id, held, HELD_MAX);
+	size_t entries[HELD_MAX];
+	bool enough = true;
 
+	for (size_t i = 0; i < count; i++) {
+		const struct holder holder = find_holder(reading, held[i]);
+
+		entries[i] = holder.state == HOLDER_KNOWN && holder.confirmed ? holder.entry : WAIT_NO_ENTRY;
+	}
 	for (size_t i = 0; enough && i < count; i++) {
-		const struct holder holder = given[i] ? (struct holder){0} : find_holder(reading, held[i]);
+		const size_t entry = entries[i];
 		size_t nr_same = 0;
 
-		if (given[i] || holder.state != HOLDER_KNOWN || holder.thread != thread)
+		if (entry == WAIT_NO_ENTRY)
 			continue;
 		for (size_t k = i; k < count; k++) {
-			const struct holder other = find_holder(reading, held[k]);
-
-			if (given[k] || other.state != HOLDER_KNOWN || other.entry != holder.entry)
+			if (entries[k] != entry)
 				continue;
-			given[k] = true;
+			entries[k] = WAIT_NO_ENTRY;
 			of_entry[nr_same++] = held[k];
 		}
-		enough = wait_frames_holds(&reading->locks, of_entry, nr_same, &trace->threads[holder.entry], trace);
+		enough = wait_frames_holds(&reading->locks, of_entry, nr_same, &trace->threads[entry], trace);
 	}
 	return enough;
 }
@@ -277,7 +267,8 @@ static bool read_all(struct reading *reading)
 		wait_frames_find(&reading->locks, reading->stacks[i].ec, &trace->threads[i], trace, &reading->found[i]);
 	if (!enough || !locks_are_known(reading->ruby->layout))
 		return enough;
-	for (size_t i = 0; i < trace->nr_threads; i++)
+	enough = index_mutexes(reading);
+	for (size_t i = 0; enough && i < trace->nr_threads; i++)
 		find_holder_of(reading, i);
 	for (size_t i = 0; enough && i < reading->nr_threads; i++)
 		enough = read_holds(reading, i);
@@ -298,6 +289,7 @@ bool session_waits_read(const struct ruby *ruby, struct trace *trace, const stru
 
 	memory_excuse(ruby->memory, missed);
 	free(reading.found);
+	address_map_clear(&reading.keepers);
 	address_map_clear(&reading.serials);
 	address_map_clear(&reading.fibers);
 	address_map_clear(&reading.threads);
