@@ -137,11 +137,11 @@ def test_text(ruby, start, rbdump):
     assert "\nDeadlock: the holder of a lock has ended\n" in head
     assert re.search(rf'thread \d+ "two 0" waits for Thread::Mutex {objects["two 1"]}, held by thread \d+ "two 1" since \S*locks\.rb:\d+:in \'', head)
     chain = rf"""
-    waits for Thread::Mutex {objects["chain"]}, held by thread (\d+) "chain holder" since .*
-      thread \1 "chain holder" waits for an element of Thread::Queue {objects["chain queue"]} \(empty\)
+  waits for Thread::Mutex {objects["chain"]}, held by thread (\d+) "chain holder" since .*
+  -> thread \1 "chain holder" waits for an element of Thread::Queue {objects["chain queue"]} \(empty\)
 """
     assert re.search(chain, done.stdout), done.stdout
-    assert re.search(r'held by thread (\d+) "read holder" since .*\n      thread \1 "read holder" is blocked, at .*, in IO#read\n', done.stdout)
+    assert re.search(r'held by thread (\d+) "read holder" since .*\n  -> thread \1 "read holder" is blocked, at .*, in IO#read\n', done.stdout)
 
 
 @pytest.mark.newest_ruby

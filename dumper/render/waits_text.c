@@ -213,11 +213,11 @@ void waits_text_deadlocks(const struct trace *trace, const struct waits_style *s
 			fprintf(stream, "\n%s%sDeadlock%s of %zu\n", style->bold, style->bad, style->reset,
 				deadlock->count);
 		for (size_t k = 0; k < deadlock->count && k < CIRCLE_MAX; k++) {
-			fputs("    ", stream);
+			fputs("  ", stream);
 			put_link(trace, deadlock->entries[k], stream);
 		}
 		if (deadlock->count > CIRCLE_MAX)
-			fprintf(stream, "    … and %zu more\n", deadlock->count - CIRCLE_MAX);
+			fprintf(stream, "  … and %zu more\n", deadlock->count - CIRCLE_MAX);
 	}
 }
 
@@ -242,16 +242,16 @@ static void put_chain(const struct trace *trace, size_t index, FILE *stream)
 		const struct trace_wait *wait = &trace->threads[at].wait;
 
 		if (links++ == CHAIN_MAX) {
-			fputs("      …\n", stream);
+			fputs("  -> …\n", stream);
 			return;
 		}
 		/* A holder that runs is shown by its stack. */
 		if (trace->threads[at].state == STATE_RUNNING && wait->kind == WAIT_NONE && links > 1)
 			return;
-		fputs("      ", stream);
+		fputs("  -> ", stream);
 		put_link(trace, at, stream);
 		if (is_in_deadlock(trace, at)) {
-			fputs("      which is in a deadlock\n", stream);
+			fputs("  -> a deadlock\n", stream);
 			return;
 		}
 	}
@@ -271,7 +271,7 @@ void waits_text_entry(const struct trace *trace, size_t index, const struct wait
 
 	/* The state has said that it sleeps for ever. */
 	if (wait->kind != WAIT_NONE && (wait->kind != WAIT_SLEEP || wait->has_seconds)) {
-		fprintf(stream, "    %s", style->bold);
+		fprintf(stream, "  %s", style->bold);
 		put_wait(trace, wait, stream);
 		fputs(style->reset, stream);
 		put_holder(trace, wait, stream);
@@ -284,7 +284,7 @@ void waits_text_entry(const struct trace *trace, size_t index, const struct wait
 
 		if (hold->waiters == 0)
 			continue;
-		fprintf(stream, "    %sholds%s ", style->bold, style->reset);
+		fprintf(stream, "  %sholds%s ", style->bold, style->reset);
 		put_object(hold->class_name, hold->object, stream);
 		fprintf(stream, ", for which %zu wait%s", hold->waiters, hold->waiters == 1 ? "s" : "");
 		put_since(entry, hold->object, stream);
