@@ -9,8 +9,8 @@
 #include "base/open_files.h"
 #include "base/signal_name.h"
 #include "base/text.h"
-#include "dump/arguments.h"
 #include "dump/dump_parts.h"
+#include "dump/process_arguments.h"
 #include "dump/source.h"
 #include "guard/stop_guard.h"
 #include "session/calls.h"
@@ -91,7 +91,7 @@ void dump_describe(const struct dump_options *options, const struct session *ses
 
 struct error *dump_add_details(const struct dump_options *options, const struct session *session, struct trace *trace)
 {
-	if ((options->arguments && !arguments_read("/proc", session, trace)) ||
+	if ((options->arguments && !process_arguments_read("/proc", session, trace)) ||
 	    (options->source && !source_add(session, options->target.core, trace)))
 		return error_no_memory();
 	return NULL;

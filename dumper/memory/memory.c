@@ -481,3 +481,8 @@ size_t memory_missed(const struct memory *memory)
 {
 	return memory->missed;
 }
+
+void memory_excuse(struct memory *memory, size_t missed)
+{
+	memory->missed = missed;
+}

@@ -192,6 +192,12 @@ void memory_seal(struct memory *memory);
 size_t memory_missed(const struct memory *memory);
 
 /*
+ * Forgets reads that have failed: memory_missed() returns `missed` again, which it has returned before. For reads whose
+ * failure the caller has taken into account.
+ */
+void memory_excuse(struct memory *memory, size_t missed);
+
+/*
  * Marks the pages of the range [start, end) as wanted. Between memory_forget_changing() and memory_seal_changing(),
  * also marks these pages as pages with data that changes. Does nothing if the whole range lies within one piece (see
  * memory_overlay()). If there is no room for more pages, the remaining pages are not marked. Copies nothing yet.

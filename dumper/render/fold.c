@@ -36,7 +36,7 @@ struct fold_entry fold_entry_of(const struct trace *trace, const struct trace_th
 	return (struct fold_entry){
 	    .thread = thread,
 	    .active = thread->state == STATE_RUNNING || thread->state == STATE_WAITING_GVL,
-	    .alone = has_fibers || got_signal,
+	    .alone = has_fibers || got_signal || thread->nr_holds > 0,
 	    .kind = thread->progress.moved,
 	};
 }

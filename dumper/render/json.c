@@ -5,6 +5,7 @@
 #include "render/details.h"
 #include "render/looks_json.h"
 #include "render/render.h"
+#include "render/waits_json.h"
 
 #define DEL 0x7f
 
@@ -104,21 +105,23 @@ static json_t *list_object(enum list_missing missing, uint64_t count)
 			 string_or_null(trace_missing_name(missing)), "missing", integer_or_null((int64_t)count));
 }
 
-static json_t *waits_object(const struct trace_thread *thread)
+static json_t *waits_object(const struct trace *trace, const struct trace_thread *thread)
 {
-	return thread->call ? json_pack("{s:o}", "syscall", call_json(thread->call)) : json_null();
+	return json_pack("{s:o, s:o}", "lock", waits_json_lock(trace, thread), "syscall",
+			 thread->call ? call_json(thread->call) : json_null());
 }
 
-static json_t *thread_object(const struct trace_thread *thread)
+static json_t *thread_object(const struct trace *trace, const struct trace_thread *thread)
 {
-	json_t *object = json_pack(
-	    "{s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "thread", address_or_null(thread->id),
-	    "tid", integer_or_null(thread->tid), "ractor",
-	    thread->ended || thread->native ? json_null() : json_integer((json_int_t)thread->ractor), "name",
-	    string_or_null(thread->name), "main", (int)thread->main, "state", trace_state_name(thread->state),
-	    "verdict", validate_verdict_name(thread->verdict), "reason",
-	    string_or_null(validate_reason_name(thread->reason)), "window", string_or_null(thread->window), "fiber",
-	    fiber_object(thread), "waits", waits_object(thread), "frames", render_json_frames(thread));
+	json_t *object =
+	    json_pack("{s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "thread",
+		      address_or_null(thread->id), "tid", integer_or_null(thread->tid), "ractor",
+		      thread->ended || thread->native ? json_null() : json_integer((json_int_t)thread->ractor), "name",
+		      string_or_null(thread->name), "main", (int)thread->main, "state", trace_state_name(thread->state),
+		      "verdict", validate_verdict_name(thread->verdict), "reason",
+		      string_or_null(validate_reason_name(thread->reason)), "window", string_or_null(thread->window),
+		      "fiber", fiber_object(thread), "waits", waits_object(trace, thread), "holds",
+		      waits_json_holds(thread), "frames", render_json_frames(thread));
 
 	if (object && thread->native)
 		json_object_set_new(object, "native", json_true());
@@ -166,10 +169,10 @@ json_t *render_json_object(const struct trace *trace)
 	json_t *root;
 
 	for (size_t i = 0; i < trace->nr_threads; i++)
-		json_array_append_new(threads, thread_object(&trace->threads[i]));
+		json_array_append_new(threads, thread_object(trace, &trace->threads[i]));
 	root = json_pack(
 	    "{s:i, s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o, s:o}, s:s, s:o, s:o, s:i, s:o, s:{s:o}, "
-	    "s:o, s:o, s:o}",
+	    "s:o, s:o, s:o, s:o}",
 	    "schema_version", 1, "tool", "rbdump " RBDUMP_VERSION, "pid", (int)trace->pid, "ruby_version",
 	    string_or_null(trace->ruby_version), "ruby_version_source",
 	    trace_version_source_name(trace->version_source), "ruby_versions_fit", versions_fit(trace),
@@ -182,7 +185,8 @@ json_t *render_json_object(const struct trace *trace)
 	    trace->of_core ? json_null() : json_boolean(trace->stopped), "gc", "running",
 	    trace->gc_known ? json_boolean(trace->gc_running) : json_null(), "thread_list",
 	    list_object(trace->threads_missing, 0), "fibers",
-	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "threads", threads);
+	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "deadlocks", waits_json_deadlocks(trace),
+	    "threads", threads);
 	if (root && trace->arguments)
 		json_object_set_new(root, "args", details_json_arguments(trace->arguments));
 	return root && trace->look.number > 0 && !looks_json_add(root, trace) ? NULL : root;

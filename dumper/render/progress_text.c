@@ -1,6 +1,7 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "render/identity.h"
 #include "render/text_parts.h"
 
 /* So many threads that have ended are named. */
@@ -30,7 +31,7 @@ void text_put_gone(const struct trace_look *look, const struct palette *palette,
 		const struct trace_thread thread = {.tid = look->gone[i].tid, .name = look->gone[i].name};
 
 		fputs(i > 0 ? ", thread" : " thread", stream);
-		text_put_identity(&thread, false, stream);
+		identity_print(&thread, false, stream);
 	}
 	if (look->nr_gone > GONE_NAMED)
 		fprintf(stream, " and %zu more", look->nr_gone - GONE_NAMED);

@@ -3,10 +3,8 @@
 
 #include "base/releases.h"
 #include "base/text.h"
-#include "render/call.h"
 #include "render/details.h"
-#include "render/fold.h"
-#include "render/fold_text.h"
+#include "render/identity.h"
 #include "render/render.h"
 #include "render/text_parts.h"
 
@@ -153,22 +151,6 @@ void text_put_state(enum trace_state state, const struct palette *palette, FILE 
 	fprintf(stream, "%s%s%s", colour, state_text(state), colour[0] ? palette->reset : "");
 }
 
-/* The identity of a thread: its kernel thread, name and ractor. */
-void text_put_identity(const struct trace_thread *thread, bool with_ractor, FILE *stream)
-{
-	if (thread->tid != 0)
-		fprintf(stream, " %d", thread->tid);
-	if (thread->main)
-		fputs(" (main)", stream);
-	if (thread->name) {
-		fputs(" \"", stream);
-		text_print(thread->name, stream);
-		fputc('"', stream);
-	}
-	if (with_ractor)
-		fprintf(stream, " of ractor %llu", (unsigned long long)thread->ractor);
-}
-
 void text_put_fiber_of(const struct trace_thread *thread, bool with_ractor, FILE *stream)
 {
 	fputs(thread->fiber_state ? thread->fiber_state : state_text(thread->state), stream);
@@ -177,7 +159,7 @@ void text_put_fiber_of(const struct trace_thread *thread, bool with_ractor, FILE
 		fputs("a thread that has ended", stream);
 	} else {
 		fputs("thread", stream);
-		text_put_identity(thread, with_ractor, stream);
+		identity_print(thread, with_ractor, stream);
 	}
 	if (thread->waits_in) {
 		fputs(", waits in ", stream);
@@ -217,41 +199,16 @@ void text_put_subject(const struct trace_thread *thread, bool with_ractor, const
 {
 	if (thread->native) {
 		fprintf(stream, "%sNative thread", palette->bold);
-		text_put_identity(thread, false, stream);
+		identity_print(thread, false, stream);
 		fputs(palette->reset, stream);
 	} else if (thread->suspended) {
 		fprintf(stream, "%sFiber 0x%llx%s ", palette->bold, (unsigned long long)thread->fiber, palette->reset);
 		text_put_fiber_of(thread, with_ractor, stream);
 	} else {
 		fprintf(stream, "%sThread", palette->bold);
-		text_put_identity(thread, with_ractor, stream);
+		identity_print(thread, with_ractor, stream);
 		fprintf(stream, "%s ", palette->reset);
 	}
-}
-
-static void put_thread(const struct trace_thread *thread, const struct render_style *style, bool with_ractor,
-		       FILE *stream)
-{
-	const struct palette *palette = text_palette(style->colour);
-
-	fputc('\n', stream);
-	text_put_subject(thread, with_ractor, palette, stream);
-	if (!thread->suspended) {
-		text_put_state(thread->state, palette, stream);
-		if (thread->resumed_by != 0)
-			fprintf(stream, ", in fiber 0x%llx", (unsigned long long)thread->fiber);
-	}
-	if (thread->resumed_by != 0)
-		fprintf(stream, ", resumed by 0x%llx", (unsigned long long)thread->resumed_by);
-	text_put_progress(&thread->progress, 1, palette, stream);
-	text_put_verdict(thread, palette, stream);
-	if (thread->unplaced)
-		fprintf(stream, " %s[native frames may be in wrong places among the frames of Ruby]%s", palette->bad,
-			palette->reset);
-	fputc('\n', stream);
-	if (thread->call)
-		call_print(thread->call, palette->dim, palette->reset, stream);
-	text_put_frames(thread->frames, thread->nr_frames, style->frames, palette, stream);
 }
 
 /* What ended the process, and what its core lacks. */
@@ -392,98 +349,6 @@ static void put_header(const struct trace *trace, const struct palette *palette,
 	text_put_gone(&trace->look, palette, stream);
 }
 
-/* The most different system calls of threads that are shown as one. */
-#define CALLS_SHOWN 3
-
-/* What is printed of a thread's system call; NULL if nothing, or if there is not enough memory. The caller frees it. */
-static char *call_as_text(const struct trace_thread *thread, const struct palette *palette)
-{
-	char *text = NULL;
-	size_t length;
-	FILE *stream = thread->call ? open_memstream(&text, &length) : NULL;
-
-	if (!stream)
-		return NULL;
-	call_print(thread->call, palette->dim, palette->reset, stream);
-	if (fclose(stream) == 0)
-		return text;
-	free(text);
-	return NULL;
-}
-
-/* The system calls of threads that are shown as one: each once, and some of them if there are many. */
-static void put_calls(const struct trace_thread *threads, const struct fold *of, const struct palette *palette,
-		      FILE *stream)
-{
-	char *shown[CALLS_SHOWN];
-	size_t nr_shown = 0, more = 0;
-
-	for (size_t i = 0; i < of->count; i++) {
-		char *text = call_as_text(&threads[of->members[i]], palette);
-		bool known = text == NULL;
-
-		for (size_t j = 0; j < nr_shown && !known; j++)
-			known = strcmp(shown[j], text) == 0;
-		if (!known && nr_shown < CALLS_SHOWN) {
-			fputs(text, stream);
-			shown[nr_shown++] = text;
-			continue;
-		}
-		more += !known;
-		free(text);
-	}
-	if (more > 0)
-		fprintf(stream, "%s  and other calls of %zu more (--all shows them)%s\n", palette->dim, more,
-			palette->reset);
-	while (nr_shown > 0)
-		free(shown[--nr_shown]);
-}
-
-/* Threads that are shown as one: `threads` are all those of the trace. */
-static void put_fold(const struct trace_thread *threads, const struct fold *of, const struct render_style *style,
-		     bool with_ractor, FILE *stream)
-{
-	const struct palette *palette = text_palette(style->colour);
-	const struct trace_thread *first = &threads[of->members[0]];
-	struct trace_progress progress = first->progress;
-
-	for (size_t i = 1; i < of->count; i++) {
-		progress.has_cpu &= threads[of->members[i]].progress.has_cpu;
-		progress.cpu_ns += threads[of->members[i]].progress.cpu_ns;
-	}
-	fputc('\n', stream);
-	text_put_folded(threads, of, with_ractor, palette, stream);
-	text_put_progress(&progress, of->count, palette, stream);
-	fputc('\n', stream);
-	put_calls(threads, of, palette, stream);
-	text_put_frames(first->frames, first->nr_frames, style->frames, palette, stream);
-}
-
-/* If there is not enough memory to fold threads, each is shown in its place. */
-static void put_threads(const struct trace *trace, const struct render_style *style, bool with_ractor, FILE *stream)
-{
-	struct fold_entry *entries = calloc(trace->nr_threads + 1, sizeof(*entries));
-	struct folding folding = {0};
-	bool folded;
-
-	for (size_t i = 0; entries && i < trace->nr_threads; i++)
-		entries[i] =
-		    fold_entry_of(trace, &trace->threads[i], i + 1 < trace->nr_threads ? &trace->threads[i + 1] : NULL);
-	folded = entries && fold(entries, trace->nr_threads, style->all, &folding);
-	for (size_t i = 0; folded && i < folding.nr_folds; i++) {
-		const struct fold *of = &folding.folds[i];
-
-		if (of->count == 1)
-			put_thread(&trace->threads[of->members[0]], style, with_ractor, stream);
-		else
-			put_fold(trace->threads, of, style, with_ractor, stream);
-	}
-	for (size_t i = 0; !folded && i < trace->nr_threads; i++)
-		put_thread(&trace->threads[i], style, with_ractor, stream);
-	folding_clear(&folding);
-	free(entries);
-}
-
 void render_text(const struct trace *trace, const struct render_style *style, FILE *stream)
 {
 	const struct palette *palette = text_palette(style->colour);
@@ -492,5 +357,6 @@ void render_text(const struct trace *trace, const struct render_style *style, FI
 	for (size_t i = 0; i < trace->nr_threads; i++)
 		with_ractor |= trace->threads[i].ractor > 1;
 	put_header(trace, palette, stream);
-	put_threads(trace, style, with_ractor, stream);
+	text_put_deadlocks(trace, palette, stream);
+	text_put_threads(trace, style, with_ractor, stream);
 }

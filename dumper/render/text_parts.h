@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "render/render.h"
 #include "trace/trace.h"
 
 /* ANSI SGR codes; empty strings without colour. */
@@ -38,9 +39,6 @@ void text_put_frames(const struct trace_frame *frames, size_t count, size_t most
 
 void text_put_state(enum trace_state state, const struct palette *palette, FILE *stream);
 
-/* The identity of a thread, with a space before it: its kernel thread, name and ractor. */
-void text_put_identity(const struct trace_thread *thread, bool with_ractor, FILE *stream);
-
 /* The state of a suspended fiber, the thread that it belongs to, and what it waits for. */
 void text_put_fiber_of(const struct trace_thread *thread, bool with_ractor, FILE *stream);
 
@@ -49,6 +47,12 @@ void text_put_subject(const struct trace_thread *thread, bool with_ractor, const
 
 /* The verdict and its reason, in brackets; nothing if the stack is complete. */
 void text_put_verdict(const struct trace_thread *thread, const struct palette *palette, FILE *stream);
+
+/* Each deadlock, in front of all threads; nothing if there is none. */
+void text_put_deadlocks(const struct trace *trace, const struct palette *palette, FILE *stream);
+
+/* All threads and fibers; those that are idle and have the same stack as one, unless the style asks for each alone. */
+void text_put_threads(const struct trace *trace, const struct render_style *style, bool with_ractor, FILE *stream);
 
 /* The line that says which of several looks this is; nothing for the only look. */
 void text_put_look(const struct trace_look *look, const struct palette *palette, FILE *stream);

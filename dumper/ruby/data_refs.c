@@ -2,10 +2,8 @@
 
 #include <string.h>
 
-/* rtypeddata.h, TYPED_DATA_EMBEDDED, v3_3_0 to v3_4_9: this bit of `typed_flag`; since v4_0_0, bit 0 of `type`. */
-#define EMBEDDED_FLAG 2u
-/* rtypeddata.h, rbimpl_rtypeddata_p, v3_3_0 to v3_4_9: the greatest `typed_flag`; before, it was 1. */
-#define TYPED_FLAG_MAX 3u
+#include "ruby/typed.h"
+
 /* rtypeddata.h, RUBY_REF_END, v3_3_0 to v4_0_5 and head. */
 #define OFFSETS_END UINT64_MAX
 #define OFFSETS_MAX 4096
@@ -25,33 +23,11 @@
 /* How many words are looked at if the length of the memory is not known. */
 #define WORDS_UNKNOWN 32u
 
-/* A T_DATA, as its slot has it. */
-struct data {
-	uint64_t type;	  /* address of the rb_data_type_t; 0: an RData, which has none */
-	uint64_t address; /* of the memory */
-	bool embedded;	  /* it is in the slot */
-};
-
-static struct data read_slot(const struct layout *layout, const struct object_slot *slot, uint64_t flags)
+static struct typed read_slot(const struct layout *layout, const struct object_slot *slot, uint64_t flags)
 {
-	const struct layout_number *typed_bit = &layout->enumerators[E_RUBY_TYPED_FL_IS_TYPED_DATA];
-	const uint64_t flag = slot_member(layout, slot, F_typed_data_typed_flag);
-	struct data ret = {.type = slot_member(layout, slot, F_typed_data_type)};
-	bool typed;
-
-	if (typed_bit->present) {
-		typed = slot_has_flag(layout, flags, E_RUBY_TYPED_FL_IS_TYPED_DATA);
-		ret.embedded = typed && ret.type & 1;
-		ret.type &= ~UINT64_C(1);
-	} else {
-		typed = flag != 0 && flag <= TYPED_FLAG_MAX;
-		ret.embedded = typed && flag & EMBEDDED_FLAG;
-	}
-	if (!typed)
-		ret.type = 0;
-	ret.address = ret.embedded ? slot->address + layout->members[F_typed_data_data].offset
-				   : slot_member(layout, slot, typed ? F_typed_data_data : F_plain_data_data);
-	return ret;
+	return typed_decode(layout, slot->address, flags, slot_member(layout, slot, F_typed_data_type),
+			    slot_member(layout, slot, F_typed_data_typed_flag),
+			    slot_member(layout, slot, F_typed_data_data), slot_member(layout, slot, F_plain_data_data));
 }
 
 static bool is_named(struct access *access, uint64_t type, const char *name)
@@ -139,7 +115,7 @@ static uint64_t words_of(const struct refs_walk *walk, uint64_t address)
 	return WORDS_UNKNOWN;
 }
 
-static void conservative(struct refs_walk *walk, const struct data *data)
+static void conservative(struct refs_walk *walk, const struct typed *data)
 {
 	const uint64_t offset = walk->refs->layout->members[F_typed_data_data].offset;
 
@@ -148,19 +124,19 @@ static void conservative(struct refs_walk *walk, const struct data *data)
 			refs_give(walk, slot_word(walk->slot, offset + i * 8), REF_DATA, i, REF_CONSERVATIVE);
 		return;
 	}
-	refs_give_words(walk, data->address, words_of(walk, data->address), REF_DATA, REF_CONSERVATIVE);
+	refs_give_words(walk, data->data, words_of(walk, data->data), REF_DATA, REF_CONSERVATIVE);
 }
 
 bool data_refs(struct refs_walk *walk)
 {
 	const struct layout *layout = walk->refs->layout;
-	const struct data data = read_slot(layout, walk->slot, walk->flags);
+	const struct typed data = read_slot(layout, walk->slot, walk->flags);
 	const struct data_type *type;
 
 	if (layout_has(layout, F_typed_data_fields) && data.type != 0)
 		refs_give(walk, slot_member(layout, walk->slot, F_typed_data_fields), REF_PART,
 			  (uint64_t)(uintptr_t) "instance variables", REF_EXACT);
-	if (data.address == 0)
+	if (data.data == 0)
 		return true;
 	if (data.type == 0) {
 		if (layout_has(layout, F_plain_data_dmark) && slot_member(layout, walk->slot, F_plain_data_dmark) == 0)
@@ -170,12 +146,12 @@ bool data_refs(struct refs_walk *walk)
 		if (type && !type->marks)
 			return true;
 		if (type && type->declared)
-			return declared(walk, type, data.address);
+			return declared(walk, type, data.data);
 		if (type && type->kind == DATA_PROC && layout_has(layout, F_proc_block))
-			return block(walk, access_address(walk->access, data.address, F_proc_block));
+			return block(walk, access_address(walk->access, data.data, F_proc_block));
 		if (type && type->kind == DATA_BINDING && layout_has(layout, F_binding_block)) {
-			refs_give_member(walk, data.address, F_binding_pathobj, "path");
-			return block(walk, access_address(walk->access, data.address, F_binding_block));
+			refs_give_member(walk, data.data, F_binding_pathobj, "path");
+			return block(walk, access_address(walk->access, data.data, F_binding_block));
 		}
 	}
 	conservative(walk, &data);
@@ -185,11 +161,11 @@ bool data_refs(struct refs_walk *walk)
 uint64_t data_refs_outside(const struct layout *layout, const struct object_slot *slot, uint64_t flags,
 			   uint64_t *length)
 {
-	const struct data data = read_slot(layout, slot, flags);
+	const struct typed data = read_slot(layout, slot, flags);
 
 	/* Most such memory is short. Before it is its length, if it is from glibc's malloc(). */
 	*length = 8 * WORDS_UNKNOWN + 8;
-	return data.embedded || data.address < 8 ? 0 : data.address - 8;
+	return data.embedded || data.data < 8 ? 0 : data.data - 8;
 }
 
 uint64_t data_refs_type(const struct layout *layout, const struct object_slot *slot, uint64_t flags)

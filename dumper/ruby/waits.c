@@ -2,21 +2,8 @@
 
 #include <string.h>
 
+#include "ruby/method_name.h"
 #include "ruby/value.h"
-
-/* The last part of "Owner#name", "Owner.name" or "name"; NULL for code within a method: "block in Owner#name". */
-static const char *method_name(const char *name)
-{
-	static const char *const within[] = {"block ", "rescue ", "ensure "};
-	const char *instance = strrchr(name, '#'), *singleton = strrchr(name, '.');
-
-	for (size_t i = 0; i < sizeof(within) / sizeof(within[0]); i++)
-		if (strncmp(name, within[i], strlen(within[i])) == 0)
-			return NULL;
-	if (instance)
-		return instance + 1;
-	return singleton ? singleton + 1 : name;
-}
 
 /* scheduler.c, v3_0_0 to v4.0.5 and head: the hooks that return when the awaited event has happened. */
 static bool is_hook(const char *name)
@@ -49,7 +36,7 @@ void waits_find(const struct ruby *ruby, uint64_t thread, struct trace_thread *f
 	for (size_t i = 0; i < fiber->nr_frames; i++) {
 		const struct trace_frame *frame = &fiber->frames[i], *caller = frame + 1;
 
-		if (frame->kind == TRACE_UNREADABLE || !is_hook(method_name(frame->name)) ||
+		if (frame->kind == TRACE_UNREADABLE || !is_hook(method_name_of(frame->name)) ||
 		    access_member(&access, frame->address, F_cfp_self) != scheduler || access.failed)
 			continue;
 		fiber->waits_in = frame->name;

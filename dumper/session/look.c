@@ -13,9 +13,11 @@
 #include "ruby/self_test.h"
 #include "ruby/waits.h"
 #include "session/look_parts.h"
+#include "session/waits.h"
 #include "session/windows.h"
 #include "target/core.h"
 #include "target/stopping.h"
+#include "trace/wait_graph.h"
 
 /* The most frames, in all stacks, of a look. */
 #define MAX_FRAMES 2000000u
@@ -235,6 +237,8 @@ void look_forget_stack(struct trace_thread *thread, enum reason reason)
 {
 	thread->nr_frames = 0;
 	thread->waits_in = thread->waits_for = NULL;
+	thread->wait = (struct trace_wait){.holder_entry = WAIT_NO_ENTRY};
+	thread->nr_holds = 0;
 	thread->reason = reason;
 	thread->verdict = validate_verdict(reason);
 }
@@ -459,7 +463,10 @@ void look_once(const struct session *session, struct look *look, long limit_ns)
 	look->trace = trace_create();
 	if (look->trace && threads_list(&look->ruby, &look->threads))
 		resolver = resolver_create(&look->ruby, look->trace);
-	look->no_memory = !resolver || !read_stacks(session, look, resolver);
+	look->no_memory = !resolver || !read_stacks(session, look, resolver) ||
+			  !session_waits_read(&look->ruby, look->trace, look->stacks, look->threads.count);
+	if (look->trace)
+		look->trace->waits_of_one_moment = !session->no_stop;
 	resolver_destroy(resolver);
 	if (!look->no_memory)
 		look_test_layout(session, look, test_ns);
@@ -485,7 +492,7 @@ bool look_order(struct look *look)
 		return false;
 	for (size_t i = 0; i < look->trace->nr_threads; i++)
 		ranks[i] = i < look->threads.count ? i : look->fibers.fibers[i - look->threads.count].thread_index;
-	ordered = trace_order(look->trace, ranks);
+	ordered = trace_order(look->trace, ranks) && wait_graph_find(look->trace);
 	free(ranks);
 	return ordered;
 }

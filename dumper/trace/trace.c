@@ -29,6 +29,7 @@ void trace_destroy(struct trace *trace)
 		for (size_t j = 0; j < thread->nr_frames; j++)
 			trace_details_destroy(thread->frames[j].details);
 		free(thread->frames);
+		free(thread->holds);
 		if (thread->call)
 			call_clear(thread->call);
 		free(thread->call);
@@ -36,6 +37,9 @@ void trace_destroy(struct trace *trace)
 	free(trace->threads);
 	free(trace->look.gone);
 	trace_arguments_destroy(trace->arguments);
+	for (size_t i = 0; i < trace->nr_deadlocks; i++)
+		free(trace->deadlocks[i].entries);
+	free(trace->deadlocks);
 	while (trace->pool) {
 		struct trace_pool *pool = trace->pool;
 

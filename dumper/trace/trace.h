@@ -17,6 +17,7 @@
 #include "check/validate.h"
 #include "layout/layout.h"
 #include "trace/details.h"
+#include "trace/waits.h"
 
 enum trace_frame_kind { TRACE_RUBY, TRACE_CFUNC, TRACE_UNREADABLE, TRACE_NATIVE };
 
@@ -128,6 +129,9 @@ struct trace_thread {
 	struct call *call; /* the system call in which the thread is (target/call.h); NULL: in none, or not known */
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
+	struct trace_wait wait;	  /* what the thread or fiber waits for */
+	struct trace_hold *holds; /* what it holds, the last locked first; owned by the trace */
+	size_t nr_holds;
 	struct trace_progress progress; /* all zero if the target is looked at only once */
 };
 
@@ -213,6 +217,14 @@ struct trace {
 	uint64_t nr_fibers_missing; /* for LIST_MISSED: how many fibers were not found */
 	struct trace_look look;
 	struct trace_arguments *arguments; /* NULL unless the user has asked for them */
+
+	/*
+	 * Whether all waits are of one moment, so that deadlocks can be told from waits that follow each other. Without a
+	 * pause, they are not.
+	 */
+	bool waits_of_one_moment;
+	struct trace_deadlock *deadlocks; /* set by wait_graph_find() */
+	size_t nr_deadlocks;
 
 	struct trace_pool *pool; /* owns the strings */
 	size_t pool_size;	 /* total size of the pool, in bytes */

@@ -15,6 +15,6 @@
  * cannot be read is NULL. Returns false if there is not enough memory.
  *   proc  the folder of procfs
  */
-bool arguments_read(const char *proc, const struct session *session, struct trace *trace);
+bool process_arguments_read(const char *proc, const struct session *session, struct trace *trace);
 
 #endif

@@ -1,4 +1,4 @@
-#include "dump/arguments.h"
+#include "dump/process_arguments.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ static bool read_live(const char *proc, pid_t pid, struct trace *trace)
 	return enough;
 }
 
-bool arguments_read(const char *proc, const struct session *session, struct trace *trace)
+bool process_arguments_read(const char *proc, const struct session *session, struct trace *trace)
 {
 	struct text name = {0};
 	const char *line;

@@ -1,0 +1,21 @@
+/*
+ * JSON for programs: what a thread waits for, what it holds, and which deadlocks there are. doc/json.md describes the
+ * fields.
+ */
+#ifndef RBDUMP_WAITS_JSON_H
+#define RBDUMP_WAITS_JSON_H
+
+#include "trace/trace.h"
+
+struct json_t;
+
+/* Each function returns a JSON value (jansson's json_t) that the caller owns; NULL if there is not enough memory. */
+
+/* "lock" of a thread's "waits": an object, or null. */
+struct json_t *waits_json_lock(const struct trace *trace, const struct trace_thread *thread);
+/* "holds" of a thread: an array. */
+struct json_t *waits_json_holds(const struct trace_thread *thread);
+/* "deadlocks" of the process: an array, or null if they are not known. */
+struct json_t *waits_json_deadlocks(const struct trace *trace);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * Text for people: what a thread waits for, who holds it, and which deadlocks there are.
+ */
+#ifndef RBDUMP_WAITS_TEXT_H
+#define RBDUMP_WAITS_TEXT_H
+
+#include <stdio.h>
+
+#include "trace/trace.h"
+
+/* ANSI SGR codes; empty without colour. */
+struct waits_style {
+	const char *reset, *bold, *bad;
+};
+
+/* Writes each deadlock, before all threads. Writes nothing if there is none. */
+void waits_text_deadlocks(const struct trace *trace, const struct waits_style *style, FILE *stream);
+
+/*
+ * Writes what an entry waits for, and the chain of those who must go on before it can, and what it holds that others wait
+ * for. Writes nothing if there is nothing to say.
+ *   index  of the entry in trace->threads
+ */
+void waits_text_entry(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream);
+
+#endif

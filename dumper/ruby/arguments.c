@@ -1,0 +1,55 @@
+#include "ruby/arguments.h"
+
+#include "ruby/environment.h"
+#include "ruby/number_text.h"
+#include "ruby/value.h"
+
+/* The most values that a caller is believed to have pushed. */
+#define ARGUMENTS_MAX 64u
+
+bool arguments_read(const struct ruby *ruby, uint64_t cfp, uint64_t *values, size_t max, size_t *count)
+{
+	const struct layout *layout = ruby->layout;
+	struct access access = ruby_access(ruby);
+	uint64_t caller, receiver, sp, end, words;
+
+	*count = 0;
+	/* Up to 2.3 the flags are in the frame, and the environment is smaller. */
+	if (layout_has(layout, F_cfp_flag) || !layout_has(layout, F_cfp_sp) || !layout_has(layout, F_cfp_self))
+		return false;
+	caller = cfp + access_sizeof(&access, S_cfp);
+	receiver = access_member(&access, cfp, F_cfp_self);
+	end = access_member(&access, cfp, F_cfp_ep) - ENVIRONMENT_BEFORE;
+	sp = access_member(&access, caller, F_cfp_sp);
+	if (access.failed || sp % 8 != 0 || end % 8 != 0 || end <= sp)
+		return false;
+	words = (end - sp) / 8;
+	/* A JIT leaves `sp` behind, and C code pushes nothing. */
+	if (words > ARGUMENTS_MAX || access_word(&access, sp) != receiver || access.failed)
+		return false;
+	for (uint64_t i = 1; i < words && *count < max; i++)
+		values[(*count)++] = access_word(&access, sp + i * 8);
+	return !access.failed;
+}
+
+/* include/ruby/internal/special_consts.h, RUBY_FIXNUM_FLAG, v1_9_3_0 (ruby.h) to v4.0.5 and head. */
+bool arguments_integer(uint64_t value, int64_t *ret)
+{
+	*ret = (int64_t)value >> 1;
+	return value & 1;
+}
+
+bool arguments_number(uint64_t value, double *ret)
+{
+	int64_t integer;
+
+	if (arguments_integer(value, &integer)) {
+		*ret = (double)integer;
+		return true;
+	}
+	/* special_consts.h, RUBY_FLONUM_MASK and RUBY_FLONUM_FLAG, v2_0_0_0 (ruby.h) to v4.0.5 and head. */
+	if ((value & 3) != 2)
+		return false;
+	*ret = number_of_flonum(value);
+	return true;
+}

@@ -1,0 +1,83 @@
+/*
+ * Ruby's Mutexes, Queues and ConditionVariables, and the lists of those who wait for them. Based on Ruby's sources, 1.9.3
+ * to 4.0.5 and head: thread_sync.c (rb_mutex_t, struct sync_waiter, rb_queue, rb_szqueue), thread.c (rb_mutex_t up to 2.3,
+ * thread_join), vm_core.h (rb_thread_t.keeping_mutexes, locking_mutex, join_list), ext/monitor/monitor.c.
+ *
+ * The lists are in the target's memory, so they can be circles or of any length. All functions together take at most
+ * LOCKS_STEPS steps. What is not found until then counts as not found.
+ */
+#ifndef RBDUMP_LOCKS_H
+#define RBDUMP_LOCKS_H
+
+#include "ruby/typed.h"
+
+/* The maximum number of links that are followed for one trace. */
+#define LOCKS_STEPS 1000000u
+
+struct locks {
+	const struct ruby *ruby;
+	uint32_t steps_left;
+};
+
+static inline struct locks locks_begin(const struct ruby *ruby)
+{
+	return (struct locks){ruby, LOCKS_STEPS};
+}
+
+/* Whether this Ruby's layout tells who holds a Mutex. */
+bool locks_are_known(const struct layout *layout);
+
+/* Who holds a Mutex. At most one member is not 0. */
+struct lock_owner {
+	uint64_t thread; /* rb_thread_t, up to 2.7 */
+	uint64_t fiber;	 /* rb_fiber_t, 3.0 to 3.4 */
+	uint64_t serial; /* the number of an execution context (ec.serial), since 4.0 */
+};
+
+/*
+ * Reads who holds the Mutex at `mutex` (rb_mutex_t). All members of `ret` are 0 if nobody holds it. Returns false if it
+ * cannot be read.
+ */
+bool locks_owner(const struct locks *locks, uint64_t mutex, struct lock_owner *ret);
+
+/*
+ * Whether a thread is in the list of those who wait for a Mutex. Up to 2.4 there is no list: then, whether anybody waits.
+ *   fiber  the fiber that waits, if it waits in a hook of a fiber scheduler; 0: any fiber of the thread
+ */
+bool locks_mutex_has_waiter(struct locks *locks, uint64_t mutex, uint64_t thread, uint64_t fiber);
+
+/* Whether the thread `waiter` is in the list of those who wait for the end of a thread. */
+bool locks_is_joined_by(struct locks *locks, uint64_t thread, uint64_t waiter);
+
+/*
+ * The Mutexes that a thread and its fibers hold, the last locked first. Returns how many there are, at most `max`.
+ *   mutexes  receives the addresses (rb_mutex_t)
+ */
+size_t locks_held(struct locks *locks, uint64_t thread, uint64_t *mutexes, size_t max);
+
+/*
+ * Whether somebody has woken a thread, which has not gone on yet (vm_core.h, RUBY_VM_INTERRUPTED). True if that is not
+ * known.
+ */
+bool locks_is_woken(const struct locks *locks, uint64_t thread, uint64_t ec);
+
+/* The Mutex of a Monitor, a VALUE. Returns 0 if `typed` is not a Monitor, or if the Mutex cannot be read. */
+uint64_t locks_monitor_mutex(const struct locks *locks, const struct typed *typed);
+
+/*
+ * Reads how full a Queue or SizedQueue is.
+ *   sized   whether it is a SizedQueue
+ *   length  receives how many elements it has
+ *   max     receives for how many elements it has room; 0 for a Queue
+ * Returns false if that cannot be read.
+ */
+bool locks_queue_length(const struct locks *locks, const struct typed *typed, bool sized, uint64_t *length,
+			uint64_t *max);
+
+/*
+ * The child process that an execution context waits for, as the target sees it; -1: any child. Returns 0 if this Ruby
+ * notes no such processes (it does in 2.6 to 3.2), or if the context is not among those that wait.
+ */
+int64_t locks_child(struct locks *locks, uint64_t ec);
+
+#endif

@@ -1,0 +1,355 @@
+#include "ruby/wait_frames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ruby/arguments.h"
+#include "ruby/class.h"
+#include "ruby/method_name.h"
+#include "ruby/value.h"
+
+/* In how many of the innermost frames the Monitor is looked for whose Mutex a thread waits for. */
+#define MONITOR_FRAMES 4u
+
+/* A longer time limit is not believed. */
+#define SECONDS_MAX 1e15
+
+/* One frame, with its receiver. */
+struct place {
+	const struct trace_frame *frame;
+	const char *method; /* the method's own name; NULL if the frame is not the method itself */
+	struct typed typed; /* the receiver, if it is a T_DATA */
+	bool is_data;
+	bool is_last; /* there is no older frame */
+};
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+	for (; name && *names; names++)
+		if (strcmp(name, *names) == 0)
+			return true;
+	return false;
+}
+
+/* Types that were renamed (thread_sync.c, v4_0_0) have both names. */
+static bool is_queue(const struct ruby *ruby, const struct typed *typed)
+{
+	return typed_is(ruby, typed, "queue") || typed_is(ruby, typed, "Thread::Queue");
+}
+
+static bool is_sized_queue(const struct ruby *ruby, const struct typed *typed)
+{
+	return typed_is(ruby, typed, "sized_queue") || typed_is(ruby, typed, "Thread::SizedQueue");
+}
+
+/* The frame with the index `index`; false if there is none that can be read. */
+static bool look_at(const struct ruby *ruby, const struct trace_thread *entry, size_t index, struct place *ret)
+{
+	struct access access = ruby_access(ruby);
+	uint64_t self;
+
+	*ret = (struct place){0};
+	if (index >= entry->nr_frames || entry->frames[index].kind == TRACE_UNREADABLE)
+		return false;
+	ret->frame = &entry->frames[index];
+	ret->method = method_name_of(ret->frame->name);
+	if (!layout_has(ruby->layout, F_cfp_self))
+		return true;
+	self = access_member(&access, ret->frame->address, F_cfp_self);
+	ret->is_data = !access.failed && typed_read(ruby, self, &ret->typed);
+	return true;
+}
+
+/* The name of an object's class; NULL if it cannot be read. */
+static const char *class_of(const struct ruby *ruby, uint64_t object, struct trace *trace)
+{
+	struct access access = ruby_access(ruby);
+	const enum memory_kind kind = memory_reads(ruby->memory, MEMORY_LASTS);
+	const uint64_t klass = class_real(&access, access_member(&access, object, F_basic_klass));
+	const char *name = NULL;
+	struct text text = {0};
+
+	if (!access.failed && klass != 0) {
+		class_add_name(ruby, &access, klass, &text);
+		if (!text.failed && text.length > 0)
+			name = trace_string(trace, text.data);
+	}
+	text_clear(&text);
+	memory_reads(ruby->memory, kind);
+	return name;
+}
+
+static void waits_for(const struct ruby *ruby, enum wait_kind kind, uint64_t object, struct trace_thread *entry,
+		      struct trace *trace)
+{
+	entry->wait.kind = kind;
+	entry->wait.object = object;
+	entry->wait.class_name = object != 0 ? class_of(ruby, object, trace) : NULL;
+	/* thread_sync.c and thread.c, sleep_forever and sleep_hrtime: the state tells it. Nobody locks with a limit. */
+	entry->wait.limited = !entry->suspended && entry->state == STATE_SLEEPING && kind != WAIT_MUTEX &&
+			      kind != WAIT_MONITOR && kind != WAIT_SLEEP;
+}
+
+/* The first argument of the C function in a frame; 0 if there is none, or if it cannot be read. */
+static uint64_t first_argument(const struct ruby *ruby, const struct place *place)
+{
+	uint64_t value = 0;
+	size_t count = 0;
+
+	if (place->frame->kind != TRACE_CFUNC || !arguments_read(ruby, place->frame->address, &value, 1, &count) ||
+	    count == 0)
+		return 0;
+	return value;
+}
+
+static void note_seconds(const struct ruby *ruby, const struct place *place, struct trace_wait *wait)
+{
+	double seconds;
+
+	if (!arguments_number(first_argument(ruby, place), &seconds) || !(seconds >= 0 && seconds < SECONDS_MAX))
+		return;
+	wait->has_seconds = wait->limited = true;
+	wait->seconds = seconds;
+}
+
+static void note_child(struct locks *locks, uint64_t ec, const struct place *place, struct trace_wait *wait)
+{
+	static const char *const with_pid[] = {"wait", "wait2", "waitpid", "waitpid2", NULL};
+	int64_t pid;
+
+	wait->child = locks_child(locks, ec);
+	/* Without an argument, they wait for any child (process.c, proc_wait). */
+	if (wait->child == 0 && is_one_of(place->method, with_pid) &&
+	    arguments_integer(first_argument(locks->ruby, place), &pid) && pid >= INT32_MIN && pid <= INT32_MAX)
+		wait->child = pid;
+}
+
+/* A method of a Mutex, a Monitor or a ConditionVariable. Returns whether it is one that waits. */
+static bool is_lock(struct locks *locks, const struct place *place, const struct place *caller,
+		    struct trace_thread *entry, struct trace *trace, struct wait_found *ret)
+{
+	static const char *const locking[] = {"lock", "synchronize", NULL};
+	static const char *const entering[] = {"enter", "mon_enter", "synchronize", "mon_synchronize", NULL};
+	const struct ruby *ruby = locks->ruby;
+	struct typed mutex;
+
+	if (typed_is(ruby, &place->typed, "mutex")) {
+		if (is_one_of(place->method, locking)) {
+			ret->mutex = place->typed.data;
+			waits_for(ruby, WAIT_MUTEX, place->typed.object, entry, trace);
+			return true;
+		}
+		if (!place->method || strcmp(place->method, "sleep") != 0)
+			return false;
+		/* ConditionVariable#wait calls Mutex#sleep. */
+		if (caller->is_data && typed_is(ruby, &caller->typed, "condvar"))
+			waits_for(ruby, WAIT_CONDITION, caller->typed.object, entry, trace);
+		else
+			waits_for(ruby, WAIT_SLEEP, 0, entry, trace);
+		return true;
+	}
+	if (typed_is(ruby, &place->typed, "condvar") && place->method && strcmp(place->method, "wait") == 0) {
+		waits_for(ruby, WAIT_CONDITION, place->typed.object, entry, trace);
+		return true;
+	}
+	if (!is_one_of(place->method, entering) || !typed_read(ruby, locks_monitor_mutex(locks, &place->typed), &mutex))
+		return false;
+	ret->mutex = mutex.data;
+	waits_for(ruby, WAIT_MONITOR, place->typed.object, entry, trace);
+	return true;
+}
+
+/* A method of a Queue or a SizedQueue. */
+static bool is_queues(struct locks *locks, const struct place *place, struct trace_thread *entry, struct trace *trace)
+{
+	static const char *const popping[] = {"pop", "shift", "deq", NULL}, *const pushing[] = {"push", "<<", "enq",
+												NULL};
+	const struct ruby *ruby = locks->ruby;
+	const bool sized = is_sized_queue(ruby, &place->typed);
+	const bool pops = is_one_of(place->method, popping);
+	struct trace_wait *wait = &entry->wait;
+
+	if ((!sized && !is_queue(ruby, &place->typed)) || (!pops && !(sized && is_one_of(place->method, pushing))))
+		return false;
+	waits_for(ruby, pops ? WAIT_POP : WAIT_PUSH, place->typed.object, entry, trace);
+	wait->has_length = locks_queue_length(locks, &place->typed, sized, &wait->length, &wait->max);
+	return true;
+}
+
+static bool is_join(const struct ruby *ruby, const struct place *place, struct trace_thread *entry, struct trace *trace,
+		    struct wait_found *ret)
+{
+	static const char *const joining[] = {"join", "value", NULL};
+
+	if (!is_one_of(place->method, joining) || !typed_is(ruby, &place->typed, "VM/thread"))
+		return false;
+	ret->thread = place->typed.data;
+	waits_for(ruby, WAIT_JOIN, place->typed.object, entry, trace);
+	if (entry->wait.limited && strcmp(place->method, "join") == 0)
+		note_seconds(ruby, place, &entry->wait);
+	return true;
+}
+
+/* A child process that Ruby's own list says the context waits for, whatever its frames are. */
+static void note_listed_child(struct locks *locks, uint64_t ec, struct trace_wait *wait)
+{
+	const int64_t child = wait->kind == WAIT_NONE ? locks_child(locks, ec) : 0;
+
+	if (child == 0)
+		return;
+	wait->kind = WAIT_PROCESS;
+	wait->child = child;
+}
+
+/* A method that waits for no object. */
+static void is_other(struct locks *locks, uint64_t ec, const struct place *place, struct trace_thread *entry)
+{
+	static const char *const sleeping[] = {"Kernel#sleep", "Kernel.sleep", "Thread.stop", NULL};
+	static const char *const waiting[] = {"Process.wait",
+					      "Process.wait2",
+					      "Process.waitpid",
+					      "Process.waitpid2",
+					      "Process.waitall",
+					      "Process::Status.wait",
+					      "Kernel#system",
+					      "Kernel.system",
+
+					      NULL};
+	struct trace_wait *wait = &entry->wait;
+
+	if (is_one_of(place->frame->name, sleeping)) {
+		wait->kind = WAIT_SLEEP;
+		note_seconds(locks->ruby, place, wait);
+		return;
+	}
+	if (!is_one_of(place->frame->name, waiting))
+		return;
+	note_child(locks, ec, place, wait);
+	wait->kind = WAIT_PROCESS;
+}
+
+/* The Mutex that the thread itself names, and the Monitor that it belongs to. */
+static bool is_locking(struct locks *locks, uint64_t locking, struct trace_thread *entry, struct trace *trace,
+		       struct wait_found *ret)
+{
+	struct typed mutex;
+
+	if (!typed_read(locks->ruby, locking, &mutex) || !typed_is(locks->ruby, &mutex, "mutex"))
+		return false;
+	ret->mutex = mutex.data;
+	for (size_t i = 0; i < MONITOR_FRAMES; i++) {
+		struct place place;
+
+		if (look_at(locks->ruby, entry, i, &place) && place.is_data &&
+		    locks_monitor_mutex(locks, &place.typed) == locking) {
+			waits_for(locks->ruby, WAIT_MONITOR, place.typed.object, entry, trace);
+			return true;
+		}
+	}
+	waits_for(locks->ruby, WAIT_MUTEX, mutex.object, entry, trace);
+	return true;
+}
+
+/* The index of the frame that waits: of a fiber that waits in a hook of its scheduler, the frame that has called it. */
+static size_t waiting_frame(const struct trace_thread *entry)
+{
+	size_t index = 0;
+
+	if (!entry->waits_in)
+		return 0;
+	while (index < entry->nr_frames && entry->frames[index].name != entry->waits_in)
+		index++;
+	return index + 1;
+}
+
+/* Whether a thread or fiber can be waiting for something that its frames tell. */
+static bool can_wait(const struct trace_thread *entry)
+{
+	if (entry->suspended)
+		return entry->waits_in != NULL;
+	return entry->state == STATE_SLEEPING || entry->state == STATE_SLEEPING_FOREVER ||
+	       entry->state == STATE_BLOCKED;
+}
+
+void wait_frames_find(struct locks *locks, uint64_t ec, struct trace_thread *entry, struct trace *trace,
+		      struct wait_found *ret)
+{
+	const struct layout *layout = locks->ruby->layout;
+	struct access access = ruby_access(locks->ruby);
+	struct place place, caller;
+	uint64_t locking;
+	size_t index;
+
+	*ret = (struct wait_found){0};
+	entry->wait = (struct trace_wait){.holder_entry = WAIT_NO_ENTRY};
+	if (!entry->suspended && entry->state == STATE_WAITING_GVL) {
+		entry->wait.kind = WAIT_GVL;
+		return;
+	}
+	if (!can_wait(entry))
+		return;
+	index = waiting_frame(entry);
+	if (index < entry->nr_frames && entry->frames[index].kind != TRACE_UNREADABLE)
+		entry->wait.method = entry->frames[index].name;
+	if (!entry->suspended && layout_has(layout, F_thread_locking_mutex)) {
+		locking = access_member(&access, entry->id, F_thread_locking_mutex);
+		if (!access.failed && is_locking(locks, locking, entry, trace, ret))
+			return;
+	}
+	if (!look_at(locks->ruby, entry, index, &place)) {
+		note_listed_child(locks, ec, &entry->wait);
+		return;
+	}
+	look_at(locks->ruby, entry, index + 1, &caller);
+	if (place.is_data &&
+	    (is_lock(locks, &place, &caller, entry, trace, ret) || is_queues(locks, &place, entry, trace) ||
+	     is_join(locks->ruby, &place, entry, trace, ret)))
+		return;
+	is_other(locks, ec, &place, entry);
+	note_listed_child(locks, ec, &entry->wait);
+}
+
+/* Notes the object and the frame of a Mutex that was locked with synchronize. */
+static void find_frame(struct locks *locks, const struct place *place, size_t index, struct trace_thread *entry,
+		       struct trace *trace)
+{
+	static const char *const holding[] = {"synchronize", "mon_synchronize", NULL};
+	struct typed mutex = place->typed;
+
+	if (!is_one_of(place->method, holding))
+		return;
+	if (!typed_is(locks->ruby, &mutex, "mutex") &&
+	    !typed_read(locks->ruby, locks_monitor_mutex(locks, &place->typed), &mutex))
+		return;
+	for (size_t i = 0; i < entry->nr_holds; i++) {
+		struct trace_hold *hold = &entry->holds[i];
+
+		/* Of a Monitor that was entered several times, the oldest frame counts, which comes last. */
+		if (hold->lock != mutex.data)
+			continue;
+		hold->object = place->typed.object;
+		hold->class_name = class_of(locks->ruby, place->typed.object, trace);
+		hold->has_frame = true;
+		hold->frame = index;
+	}
+}
+
+bool wait_frames_holds(struct locks *locks, const uint64_t *mutexes, size_t count, struct trace_thread *entry,
+		       struct trace *trace)
+{
+	free(entry->holds);
+	entry->nr_holds = 0;
+	entry->holds = calloc(count + 1, sizeof(*entry->holds));
+	if (!entry->holds)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		entry->holds[entry->nr_holds++] = (struct trace_hold){.lock = mutexes[i]};
+	for (size_t i = 0; count > 0 && i < entry->nr_frames; i++) {
+		struct place place;
+
+		if (entry->frames[i].kind != TRACE_UNREADABLE && strstr(entry->frames[i].name, "synchronize") &&
+		    look_at(locks->ruby, entry, i, &place) && place.is_data)
+			find_frame(locks, &place, i, entry, trace);
+	}
+	return true;
+}

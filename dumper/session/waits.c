@@ -1,0 +1,297 @@
+#include "session/waits.h"
+
+#include <stdlib.h>
+
+#include "base/addresses.h"
+#include "ruby/wait_frames.h"
+
+/* The most Mutexes of one thread that are read. */
+#define HELD_MAX 64u
+
+struct reading {
+	const struct ruby *ruby;
+	struct trace *trace;
+	const struct stack *stacks;
+	size_t nr_threads;
+	struct locks locks;
+	struct address_map threads; /* rb_thread_t → the entry of the thread */
+	struct address_map fibers;  /* rb_fiber_t → entry */
+	struct address_map serials; /* number of an execution context → entry, since 4.0 */
+	struct address_map keepers; /* rb_mutex_t → the entry of the thread in whose list it is */
+	struct wait_found *found;   /* of each entry */
+};
+
+static size_t index_in(const struct address_map *map, uint64_t address)
+{
+	const uint64_t *index = address != 0 ? address_map_find(map, address) : NULL;
+
+	return index ? (size_t)*index : WAIT_NO_ENTRY;
+}
+
+/* Prepares look-ups of the entries. Returns false if there is not enough memory. */
+static bool index_entries(struct reading *reading)
+{
+	const struct trace *trace = reading->trace;
+	const bool numbered = layout_has(reading->ruby->layout, F_ec_serial);
+	struct access access = ruby_access(reading->ruby);
+	bool enough = true;
+
+	for (size_t i = 0; enough && i < trace->nr_threads; i++) {
+		const struct trace_thread *entry = &trace->threads[i];
+		uint64_t serial = 0;
+
+		if (!entry->suspended)
+			enough = address_map_add(&reading->threads, entry->id, i);
+		if (enough && entry->fiber != 0)
+			enough = address_map_add(&reading->fibers, entry->fiber, i);
+		if (numbered && reading->stacks[i].ec != 0) {
+			access = ruby_access(reading->ruby);
+			serial = access_member(&access, reading->stacks[i].ec, F_ec_serial);
+		}
+		if (enough && serial != 0)
+			enough = address_map_add(&reading->serials, serial, i);
+	}
+	address_map_sort(&reading->threads);
+	address_map_sort(&reading->fibers);
+	address_map_sort(&reading->serials);
+	return enough;
+}
+
+/* Reads which Mutexes the threads keep. Returns false if there is not enough memory. */
+static bool index_mutexes(struct reading *reading)
+{
+	uint64_t held[HELD_MAX];
+	bool enough = true;
+
+	for (size_t i = 0; enough && i < reading->nr_threads; i++) {
+		const size_t count = locks_held(&reading->locks, reading->trace->threads[i].id, held, HELD_MAX);
+
+		for (size_t k = 0; enough && k < count; k++)
+			enough = address_map_add(&reading->keepers, held[k], i);
+	}
+	address_map_sort(&reading->keepers);
+	return enough;
+}
+
+/* Whether all threads and fibers that exist are in the trace, so that what is not there has ended. */
+static bool is_complete(const struct trace *trace)
+{
+	return trace->threads_missing == LIST_COMPLETE && trace->fibers_missing == LIST_COMPLETE;
+}
+
+/* Who holds a Mutex. */
+struct holder {
+	enum wait_holder state;
+	size_t entry;	/* for HOLDER_KNOWN */
+	bool confirmed; /* the list of the holder's thread says the same */
+};
+
+static struct holder find_holder(const struct reading *reading, uint64_t mutex)
+{
+	const struct trace *trace = reading->trace;
+	const size_t keeper = index_in(&reading->keepers, mutex);
+	struct holder ret = {.state = HOLDER_UNKNOWN, .entry = WAIT_NO_ENTRY};
+	struct lock_owner owner;
+
+	if (!locks_owner(&reading->locks, mutex, &owner))
+		return ret;
+	if (owner.thread == 0 && owner.fiber == 0 && owner.serial == 0) {
+		ret.state = HOLDER_NONE;
+		return ret;
+	}
+	ret.entry = index_in(&reading->fibers, owner.fiber);
+	if (ret.entry == WAIT_NO_ENTRY)
+		ret.entry = index_in(&reading->serials, owner.serial);
+	if (ret.entry == WAIT_NO_ENTRY)
+		ret.entry = index_in(&reading->threads, owner.thread);
+	ret.confirmed = keeper != WAIT_NO_ENTRY;
+	/* A fiber that has ended keeps its Mutexes, which stay in its thread's list. Its memory may be another fiber now. */
+	if (ret.entry != WAIT_NO_ENTRY && (!ret.confirmed || trace->threads[ret.entry].id == trace->threads[keeper].id))
+		ret.state = HOLDER_KNOWN;
+	else if (ret.confirmed && is_complete(trace))
+		ret.state = HOLDER_ENDED;
+	return ret;
+}
+
+/* Whether an entry waits until somebody wakes it, and nobody has. */
+static bool sleeps(const struct reading *reading, size_t index)
+{
+	const struct trace *trace = reading->trace;
+	const struct trace_thread *entry = &trace->threads[index];
+
+	if (entry->verdict != VERDICT_COMPLETE || entry->wait.limited)
+		return false;
+	/* A fiber that waits in a hook is woken by its scheduler, which takes it from the list of those that wait. */
+	if (entry->suspended)
+		return !entry->ended;
+	return entry->state == STATE_SLEEPING_FOREVER &&
+	       !locks_is_woken(&reading->locks, entry->id, reading->stacks[index].ec);
+}
+
+static void set_holder(const struct reading *reading, struct trace_wait *wait, const struct holder *holder)
+{
+	const struct trace_thread *entry;
+
+	wait->holder_state = holder->state;
+	if (holder->state != HOLDER_KNOWN)
+		return;
+	entry = &reading->trace->threads[holder->entry];
+	wait->holder = entry->suspended ? entry->fiber : entry->id;
+}
+
+static void find_lock_holder(struct reading *reading, size_t index)
+{
+	struct trace_thread *entry = &reading->trace->threads[index];
+	const uint64_t mutex = reading->found[index].mutex;
+	const struct holder holder = find_holder(reading, mutex);
+
+	set_holder(reading, &entry->wait, &holder);
+	entry->wait.confirmed =
+	    (holder.state == HOLDER_KNOWN || holder.state == HOLDER_ENDED) && sleeps(reading, index) &&
+	    locks_mutex_has_waiter(&reading->locks, mutex, entry->id, entry->suspended ? entry->fiber : 0);
+}
+
+static void find_joined(struct reading *reading, size_t index)
+{
+	struct trace_thread *entry = &reading->trace->threads[index];
+	const uint64_t thread = reading->found[index].thread;
+	struct holder holder = {.state = HOLDER_UNKNOWN, .entry = index_in(&reading->threads, thread)};
+
+	if (holder.entry != WAIT_NO_ENTRY)
+		holder.state = HOLDER_KNOWN;
+	set_holder(reading, &entry->wait, &holder);
+	entry->wait.confirmed = holder.state == HOLDER_KNOWN && sleeps(reading, index) &&
+				locks_is_joined_by(&reading->locks, thread, entry->id);
+}
+
+/* The entry that has the GVL of a ractor. */
+static void find_running(struct reading *reading, struct trace_thread *entry)
+{
+	const struct trace *trace = reading->trace;
+	struct holder holder = {.state = HOLDER_UNKNOWN};
+
+	for (size_t i = 0; i < reading->nr_threads && holder.state == HOLDER_UNKNOWN; i++)
+		if (trace->threads[i].state == STATE_RUNNING && trace->threads[i].ractor == entry->ractor)
+			holder = (struct holder){.state = HOLDER_KNOWN, .entry = i};
+	set_holder(reading, &entry->wait, &holder);
+}
+
+static void find_holder_of(struct reading *reading, size_t index)
+{
+	struct trace_thread *entry = &reading->trace->threads[index];
+
+	switch (entry->wait.kind) {
+	case WAIT_MUTEX:
+	case WAIT_MONITOR:
+		find_lock_holder(reading, index);
+		break;
+	case WAIT_JOIN:
+		find_joined(reading, index);
+		break;
+	case WAIT_GVL:
+		find_running(reading, entry);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Gives each Mutex that a thread and its fibers hold to the entry that holds it. */
+static bool read_holds(struct reading *reading, size_t index)
+{
+	struct trace *trace = reading->trace;
+	uint64_t held[HELD_MAX], of_entry[HELD_MAX];
+	const size_t count = locks_held(&reading->locks, trace->threads[index].id, held, HELD_MAX);
+	size_t entries[HELD_MAX];
+	bool enough = true;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct holder holder = find_holder(reading, held[i]);
+
+		entries[i] = holder.state == HOLDER_KNOWN && holder.confirmed ? holder.entry : WAIT_NO_ENTRY;
+	}
+	for (size_t i = 0; enough && i < count; i++) {
+		const size_t entry = entries[i];
+		size_t nr_same = 0;
+
+		if (entry == WAIT_NO_ENTRY)
+			continue;
+		for (size_t k = i; k < count; k++) {
+			if (entries[k] != entry)
+				continue;
+			entries[k] = WAIT_NO_ENTRY;
+			of_entry[nr_same++] = held[k];
+		}
+		enough = wait_frames_holds(&reading->locks, of_entry, nr_same, &trace->threads[entry], trace);
+	}
+	return enough;
+}
+
+/*
+ * A Mutex whose object is not known from a frame of its holder is known if somebody waits for it. Who waits for a Monitor
+ * waits for the Monitor's Mutex.
+ */
+static bool name_held(struct reading *reading)
+{
+	struct trace *trace = reading->trace;
+	struct address_map waits = {0};
+	bool enough = true;
+
+	for (size_t i = 0; enough && i < trace->nr_threads; i++)
+		if (reading->found[i].mutex != 0)
+			enough = address_map_add(&waits, reading->found[i].mutex, i);
+	address_map_sort(&waits);
+	for (size_t i = 0; enough && i < trace->nr_threads; i++) {
+		for (size_t k = 0; k < trace->threads[i].nr_holds; k++) {
+			struct trace_hold *hold = &trace->threads[i].holds[k];
+			const size_t waiter = index_in(&waits, hold->lock);
+
+			if (waiter == WAIT_NO_ENTRY || hold->object != 0)
+				continue;
+			hold->object = trace->threads[waiter].wait.object;
+			hold->class_name = trace->threads[waiter].wait.class_name;
+		}
+	}
+	address_map_clear(&waits);
+	return enough;
+}
+
+static bool read_all(struct reading *reading)
+{
+	struct trace *trace = reading->trace;
+	bool enough;
+
+	reading->found = calloc(trace->nr_threads + 1, sizeof(*reading->found));
+	enough = reading->found && index_entries(reading);
+	for (size_t i = 0; enough && i < trace->nr_threads; i++)
+		wait_frames_find(&reading->locks, reading->stacks[i].ec, &trace->threads[i], trace, &reading->found[i]);
+	if (!enough || !locks_are_known(reading->ruby->layout))
+		return enough;
+	enough = index_mutexes(reading);
+	for (size_t i = 0; enough && i < trace->nr_threads; i++)
+		find_holder_of(reading, i);
+	for (size_t i = 0; enough && i < reading->nr_threads; i++)
+		enough = read_holds(reading, i);
+	return enough && name_held(reading);
+}
+
+bool session_waits_read(const struct ruby *ruby, struct trace *trace, const struct stack *stacks, size_t nr_threads)
+{
+	struct reading reading = {
+	    .ruby = ruby,
+	    .trace = trace,
+	    .stacks = stacks,
+	    .nr_threads = nr_threads,
+	    .locks = locks_begin(ruby),
+	};
+	const size_t missed = memory_missed(ruby->memory);
+	const bool enough = read_all(&reading);
+
+	memory_excuse(ruby->memory, missed);
+	free(reading.found);
+	address_map_clear(&reading.keepers);
+	address_map_clear(&reading.serials);
+	address_map_clear(&reading.fibers);
+	address_map_clear(&reading.threads);
+	return enough;
+}

@@ -1,0 +1,32 @@
+/*
+ * The graph of who waits for whom. Its nodes are the entries of a trace (threads and suspended fibers). An edge means:
+ * this entry cannot go on before that one has gone on. There are two kinds of edges:
+ *   - A thread or fiber waits for something that another one holds, or for the end of a thread.
+ *   - A suspended fiber runs only in its own thread, so it waits for the current fiber of its thread.
+ * A circle of edges is a deadlock. This module only computes: it reads nothing but the trace.
+ */
+#ifndef RBDUMP_WAIT_GRAPH_H
+#define RBDUMP_WAIT_GRAPH_H
+
+#include "trace/trace.h"
+
+/*
+ * Finds the entry of each holder, counts who waits for the same object, and finds the deadlocks: at least one circle of
+ * each group of entries that wait for each other, and each entry that waits for a lock whose holder has ended. Only waits
+ * that are confirmed count for a deadlock, and none does if the waits are not of one moment. Call this function when the
+ * trace is complete and in its final order. Returns false if there is not enough memory.
+ */
+bool wait_graph_find(struct trace *trace);
+
+/*
+ * The entry that must go on before the given entry can: the holder of what it waits for. For a suspended fiber that does
+ * not wait for a holder, the current fiber of its thread, if that thread itself waits for a holder. WAIT_NO_ENTRY if there
+ * is none.
+ */
+size_t wait_graph_next(const struct trace *trace, size_t entry);
+
+/* Returns the name of a value in the JSON output. */
+const char *wait_kind_name(enum wait_kind kind);
+const char *wait_holder_name(enum wait_holder holder);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * What the threads and fibers of a trace wait for, and which Mutexes they hold. Based on Ruby's own data; what the kernel
+ * knows of a thread's system call is not here.
+ *
+ * A thread or fiber that waits for another one is an edge of a graph. wait_graph.h follows the edges.
+ */
+#ifndef RBDUMP_TRACE_WAITS_H
+#define RBDUMP_TRACE_WAITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum wait_kind {
+	WAIT_NONE,	/* the thread does not wait, or rbdump does not know for what */
+	WAIT_MUTEX,	/* to lock a Mutex */
+	WAIT_MONITOR,	/* to enter a Monitor */
+	WAIT_CONDITION, /* for a signal of a ConditionVariable */
+	WAIT_POP,	/* for an element of a Queue or SizedQueue */
+	WAIT_PUSH,	/* for room in a SizedQueue */
+	WAIT_JOIN,	/* for the end of a thread */
+	WAIT_GVL,	/* for the GVL */
+	WAIT_PROCESS,	/* for a child process */
+	WAIT_SLEEP,	/* for time to pass, or to be woken up */
+};
+
+/* Who must act before a wait can end. */
+enum wait_holder {
+	HOLDER_NONE,	/* nobody in particular */
+	HOLDER_KNOWN,	/* a thread or fiber of the trace */
+	HOLDER_ENDED,	/* a fiber or thread that has ended, so that the wait cannot end */
+	HOLDER_UNKNOWN, /* rbdump could not find out who */
+};
+
+/* Not an index of an entry. */
+#define WAIT_NO_ENTRY SIZE_MAX
+
+struct trace_wait {
+	enum wait_kind kind;
+	const char *method;	/* the method in which it waits ("Thread::Queue#pop"); NULL if not known */
+	uint64_t object;	/* the object that it waits for, a VALUE; 0 if there is none */
+	const char *class_name; /* class of the object; NULL if not known */
+	enum wait_holder holder_state;
+	/*
+	 * For HOLDER_KNOWN: the address of a fiber (rb_fiber_t), or of a thread (rb_thread_t), which stands for the
+	 * thread's current fiber.
+	 */
+	uint64_t holder;
+	size_t holder_entry; /* index of the holder in trace->threads; set by wait_graph_find() */
+	/*
+	 * The wait is certain: the waiter sleeps until somebody wakes it, nobody has, it is in the list of those who
+	 * wait, and the holder's own data says that it holds the lock.
+	 */
+	bool confirmed;
+	bool limited;	  /* the wait has a time limit */
+	bool has_seconds; /* the limit that was asked for is known */
+	double seconds;	  /* the limit, counted from when the wait began */
+	bool has_length;
+	uint64_t length; /* how many elements a Queue has */
+	uint64_t max;	 /* for how many elements a SizedQueue has room; 0 for a Queue */
+	int64_t child;	 /* pid of the child process, as the target sees it; -1: any child; 0: not known */
+	size_t waiters;	 /* how many entries wait for this object, this one included; set by wait_graph_find() */
+};
+
+/* A Mutex that a thread or fiber holds. */
+struct trace_hold {
+	uint64_t lock;		/* address of the rb_mutex_t */
+	uint64_t object;	/* the Mutex, or the Monitor that it belongs to; 0 if not known */
+	const char *class_name; /* class of the object; NULL if not known */
+	bool has_frame;
+	size_t frame;	/* index of the frame that has locked it, with synchronize */
+	size_t waiters; /* how many entries wait for it; set by wait_graph_find() */
+};
+
+/* Entries that can never go on, because each of them waits for the next one, and the last one for the first. */
+struct trace_deadlock {
+	size_t *entries; /* indexes in trace->threads */
+	size_t count;
+	/* There is one entry only. It waits for a lock whose holder has ended. */
+	bool holder_ended;
+};
+
+#endif

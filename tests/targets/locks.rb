@@ -1,0 +1,125 @@
+# Threads that wait for locks, queues, threads and a child process; and deadlocks.
+# needs: 2.3
+require_relative "still"
+begin
+  require "monitor"
+rescue LoadError
+  nil # not every Ruby of the test set has libraries
+end
+
+OBJECTS = {}
+TELL = Kernel.instance_method(:to_s) # "#<Class:0xADDRESS>", whatever the class of the object
+
+def told(name, object)
+  OBJECTS[name] = TELL.bind(object).call
+  object
+end
+
+def mutex(name)
+  told(name, Thread::Mutex.new)
+end
+
+# Returns when it has been called `count` times.
+class Meeting
+  def initialize(count)
+    @count = count
+    @came = Thread::Queue.new
+  end
+
+  def meet
+    @came << 1
+    sleep 0.001 until @came.size == @count
+  end
+end
+
+# Each of a circle of threads holds a lock, and wants that of the next.
+def circle(name, locks)
+  meeting = Meeting.new(locks.size)
+  locks.each_index do |i|
+    Still.thread("#{name} #{i}", /lock|synchronize|enter/) do
+      locks[i].synchronize do
+        meeting.meet
+        locks[(i + 1) % locks.size].synchronize { raise "never" }
+      end
+    end
+  end
+end
+
+# A thread that holds a lock and does what the block says, and one that waits for the lock.
+def held(name, top, lock = mutex(name))
+  meeting = Meeting.new(2)
+  holder = Still.thread("#{name} holder", top) do
+    lock.synchronize { meeting.meet; yield }
+  end
+  Still.thread("#{name} waiter", "lock") { meeting.meet; lock.lock }
+  holder
+end
+
+circle("two", [mutex("two 0"), mutex("two 1")])
+circle("three", [mutex("three 0"), mutex("three 1"), mutex("three 2")])
+circle("monitors", Array.new(2) { |i| told("monitors #{i}", Monitor.new) }) if defined?(Monitor)
+
+JOINED = Array.new(2) { Thread::Queue.new }
+pair = Array.new(2) { |i| Still.thread("joins #{i}", /join|value/) { i == 0 ? JOINED[i].pop.join : JOINED[i].pop.value } }
+pair.each_with_index { |thread, i| told("joins #{i}", thread); JOINED[1 - i] << thread }
+
+# One waits for the end of a thread that wants what the first holds.
+mixed = held("mixed", "join") { Thread.current[:other].join }
+other = Thread.list.find { |thread| thread.name == "mixed waiter" }
+mixed[:other] = told("mixed waiter", other)
+
+# A fiber that has been left holds a lock. Its thread waits for another one, whose holder wants that of the fiber.
+fibers = [mutex("fibers 0"), mutex("fibers 1")]
+across = Meeting.new(2)
+Still.thread("fibers 0", "lock") do
+  $left = Fiber.new { fibers[0].lock; Still.fiber("left", "yield"); Fiber.yield }
+  $left.resume
+  across.meet
+  fibers[1].lock
+end
+Still.thread("fibers 1", "lock") { fibers[1].lock; across.meet; fibers[0].lock }
+
+READ, WRITE = IO.pipe
+held("sleep", "sleep") { sleep 3600.5 }
+held("read", "read") { READ.read }
+held("chain", "pop") { told("chain queue", Thread::Queue.new).pop }
+
+unless RUBY_VERSION < "3.0" # before, a Mutex belongs to a thread
+  ended = mutex("ended")
+  left = Meeting.new(2)
+  Still.thread("ended holder", "pop") { Fiber.new { ended.lock }.resume; left.meet; Still::GATE.pop }
+  Still.thread("ended waiter", "lock") { left.meet; ended.lock }
+end
+
+empty = told("empty", Thread::Queue.new)
+2.times { |i| Still.thread("empty #{i}", "pop") { empty.pop } }
+full = told("full", Thread::SizedQueue.new(3)).tap { |queue| 3.times { |i| queue << i } }
+Still.thread("full", "push") { full << 4 }
+condition = told("condition", Thread::ConditionVariable.new)
+Still.thread("condition", /sleep|wait/) { Thread::Mutex.new.tap { |lock| lock.synchronize { condition.wait(lock) } } }
+Still.thread("timed condition", /sleep|wait/) do
+  Thread::Mutex.new.tap { |lock| lock.synchronize { condition.wait(lock, 3600) } }
+end
+Still.thread("timed join", "join") { told("timed join", other).join(3600) }
+child = spawn("exec cat", in: READ.dup, out: File::NULL) # ends with this process, which holds the other end
+Still.thread("child", "wait") { Process.wait(child) }
+
+# A pool of one connection.
+pool = Object.new
+def pool.checkout(timeout)
+  @lock ||= Thread::Mutex.new
+  @lock.synchronize do
+    @free ||= [:connection]
+    @returned ||= told("pool", Thread::ConditionVariable.new)
+    @returned.wait(@lock, timeout) while @free.empty?
+    @free.pop
+  end
+end
+taken = Meeting.new(2)
+Still.thread("pool user", "pop") { pool.checkout(5); taken.meet; Still::GATE.pop }
+Still.thread("pool waiter", /sleep|wait/) { taken.meet; pool.checkout(3600) }
+
+Still.extra["objects"] = OBJECTS
+Still.extra["child"] = child
+Still.watch("pop")
+Still::GATE.pop

@@ -1,0 +1,186 @@
+"""What threads wait for, who holds it, and deadlocks: as the target itself tells, live and from a core."""
+
+import json
+import re
+
+import pytest
+from harness.core import gcore_of, read_core
+from harness.dump import as_text, current, dump, run, thread_of
+
+# Of each thread of locks.rb: the kind of its wait, the object's name, and the thread that holds it.
+WAITS = {
+    "two 0": ("mutex", "two 1", "two 1"),
+    "two 1": ("mutex", "two 0", "two 0"),
+    "three 0": ("mutex", "three 1", "three 1"),
+    "three 1": ("mutex", "three 2", "three 2"),
+    "three 2": ("mutex", "three 0", "three 0"),
+    "monitors 0": ("monitor", "monitors 1", "monitors 1"),
+    "monitors 1": ("monitor", "monitors 0", "monitors 0"),
+    "joins 0": ("join", "joins 1", "joins 1"),
+    "joins 1": ("join", "joins 0", "joins 0"),
+    "mixed holder": ("join", "mixed waiter", "mixed waiter"),
+    "mixed waiter": ("mutex", "mixed", "mixed holder"),
+    "fibers 0": ("mutex", "fibers 1", "fibers 1"),
+    "fibers 1": ("mutex", "fibers 0", "fibers 0"),
+    "sleep waiter": ("mutex", "sleep", "sleep holder"),
+    "read waiter": ("mutex", "read", "read holder"),
+    "chain waiter": ("mutex", "chain", "chain holder"),
+    "chain holder": ("queue_pop", "chain queue", None),
+    "ended waiter": ("mutex", "ended", None),
+    "empty 0": ("queue_pop", "empty", None),
+    "empty 1": ("queue_pop", "empty", None),
+    "full": ("queue_push", "full", None),
+    "condition": ("condition", "condition", None),
+    "timed condition": ("condition", "condition", None),
+    "timed join": ("join", "timed join", "mixed waiter"),
+    "pool waiter": ("condition", "pool", None),
+    "sleep holder": ("sleep", None, None),
+    "child": ("process", None, None),
+    "read holder": None,
+}
+LIMITED = {"timed condition", "timed join", "pool waiter", "sleep holder"}
+DEADLOCKS = [
+    ["joins 0", "joins 1"],
+    ["mixed holder", "mixed waiter"],
+    ["monitors 0", "monitors 1"],
+    ["three 0", "three 1", "three 2"],
+    ["two 0", "two 1"],
+]
+DUMPS, DUMPS_SOAK = 150, 10000  # of a program without a deadlock
+
+
+@pytest.fixture(params=["paused", "core"])
+def answer_of(request, rbdump, tmp_path):
+    def answer(target):
+        if request.param == "core":
+            with gcore_of(target.pid, tmp_path) as core:
+                return read_core(rbdump, core)
+        return dump(rbdump, target.pid)
+
+    return answer
+
+
+def address(told):
+    """Of "#<Class:0x00007f…>", as rbdump writes it."""
+    return hex(int(re.search(rb":(0x\h+)>".replace(rb"\h", rb"[0-9a-f]"), told)[1], 16))
+
+
+def class_of(told):
+    return as_text(re.search(rb"#<(.*):0x", told)[1])
+
+
+def names_of(answer, deadlock):
+    return sorted({answer["threads"][index]["name"] for index in deadlock["threads"]})
+
+
+def check_wait(key, lock, expected, answer, target):
+    if expected is None:
+        assert lock is None, key
+        return
+    kind, name, holder = expected
+    assert lock is not None and lock["kind"] == kind, (key, lock)
+    if name:
+        told = target.ready["objects"][name]
+        assert (lock["object"], lock["class"]) == (address(told), class_of(told)), key
+    if holder:
+        entry = answer["threads"][lock["holder"]["index"]]
+        assert (lock["holder"]["state"], entry["name"], entry["thread"]) == ("known", holder, lock["holder"]["thread"]), key
+        # A thread that somebody waits for with a limit, or that holds nothing in particular, is no part of a deadlock.
+        assert lock["confirmed"] == (key not in LIMITED), key
+    assert lock["limited"] == (key in LIMITED), key
+
+
+@pytest.mark.target("locks.rb")
+def test_locks(ruby, start, answer_of):
+    target = start(ruby, "locks.rb")
+    answer = answer_of(target)
+    found = {}
+    for subject in target.ready["threads"]:
+        key = as_text(subject["key"])
+        entry = thread_of(answer, subject)
+        found[key] = entry
+        if key in WAITS:
+            check_wait(key, entry["waits"]["lock"], WAITS[key], answer, target)
+    locks = {key: entry["waits"]["lock"] for key, entry in found.items()}
+    assert (locks["empty 0"]["length"], locks["empty 0"]["max"], locks["empty 0"]["waiters"]) == (0, None, 2)
+    assert (locks["full"]["length"], locks["full"]["max"]) == (3, 3)
+    assert (locks["sleep holder"]["seconds"], locks["timed join"]["seconds"]) == (3600.5, 3600.0)
+    assert locks["child"]["child"] == target.ready["child"]
+    # Since which frame: the caller of synchronize.
+    (hold,) = found["sleep holder"]["holds"]
+    assert hold["object"] == address(target.ready["objects"]["sleep"]) and hold["waiters"] == 1
+    frames = found["sleep holder"]["frames"]
+    assert frames[hold["frame"]]["label"].endswith("synchronize")
+    assert frames[hold["frame"] + 1]["name"].startswith("block in ") and "held" in frames[hold["frame"] + 1]["name"]
+
+    expected = [names for names in DEADLOCKS if names[0] in found] + [["fibers 0", "fibers 1"]]
+    if ruby.series >= (3, 0):
+        expected.append(["ended waiter"])
+        assert locks["ended waiter"]["holder"]["state"] == "ended"
+        left = answer["threads"][locks["fibers 1"]["holder"]["index"]]
+        assert not left["fiber"]["current"] and left["holds"][0]["object"] == locks["fibers 1"]["object"]
+    assert sorted(names_of(answer, deadlock) for deadlock in answer["deadlocks"]) == sorted(expected)
+    ended = [names_of(answer, deadlock) for deadlock in answer["deadlocks"] if deadlock["holder_ended"]]
+    assert ended == [names for names in expected if names == ["ended waiter"]]
+
+
+@pytest.mark.newest_ruby
+@pytest.mark.target("locks.rb")
+def test_text(ruby, start, rbdump):
+    """Deadlocks come first; a holder that is blocked itself is followed."""
+    target = start(ruby, "locks.rb")
+    done = run(rbdump, "-p", target.pid)
+    assert done.returncode == 0, done.stderr
+    head = done.stdout[: done.stdout.index("\nThread ")]
+    objects = {name: address(told) for name, told in target.ready["objects"].items()}
+    assert head.count("\nDeadlock of 2\n") == 4 + ("monitors 0" in objects) - 1 and head.count("\nDeadlock of 3\n") == 2
+    assert "\nDeadlock: the holder of a lock has ended\n" in head
+    assert re.search(rf'thread \d+ "two 0" waits for Thread::Mutex {objects["two 1"]}, held by thread \d+ "two 1" since \S*locks\.rb:\d+:in \'', head)
+    chain = rf"""
+  waits for Thread::Mutex {objects["chain"]}, held by thread (\d+) "chain holder" since .*
+  -> thread \1 "chain holder" waits for an element of Thread::Queue {objects["chain queue"]} \(empty\)
+"""
+    assert re.search(chain, done.stdout), done.stdout
+    assert re.search(r'held by thread (\d+) "read holder" since .*\n  -> thread \1 "read holder" is blocked, at .*, in IO#read\n', done.stdout)
+
+
+@pytest.mark.newest_ruby
+@pytest.mark.target("locks.rb")
+def test_unpaused(ruby, start, rbdump):
+    """What was not copied at one moment tells no deadlock."""
+    target = start(ruby, "locks.rb")
+    answer = dump(rbdump, target.pid, "--no-stop")
+    assert answer["deadlocks"] is None
+    names = {entry["name"]: entry["waits"]["lock"] for entry in current(answer)}
+    assert names["two 0"]["kind"] == "mutex"
+
+
+@pytest.mark.since((3, 1), "a scheduler that fibers wait in")
+def test_scheduler(ruby, start, rbdump):
+    """A fiber that waits in a hook of its scheduler: for whom is that of the caller of the hook."""
+    target = start(ruby, "fiber_scheduler.rb")
+    answer = dump(rbdump, target.pid)
+    fibers = [entry for entry in answer["threads"] if not entry["fiber"]["current"]]
+    kinds = [lock and lock["kind"] for lock in (entry["waits"]["lock"] for entry in fibers)]
+    assert {kind: kinds.count(kind) for kind in ("mutex", "queue_pop", "sleep")} == {"mutex": 25, "queue_pop": 25, "sleep": 25}
+    for entry in fibers:
+        lock = entry["waits"]["lock"]
+        if lock and lock["kind"] == "mutex":
+            assert answer["threads"][lock["holder"]["index"]]["main"] and lock["confirmed"]
+    assert answer["deadlocks"] == []
+
+
+@pytest.mark.newest_ruby
+@pytest.mark.long
+@pytest.mark.target("contention.rb")
+def test_no_deadlock(ruby, start, rbdump, request):
+    """A program that locks in one order has no deadlock, at whatever moment it is dumped."""
+    target = start(ruby, "contention.rb")
+    waits = set()
+    for _ in range(DUMPS_SOAK if request.config.option.soak else DUMPS):
+        done = run(rbdump, "-p", target.pid, "--json")
+        assert done.returncode in (0, 1), done.stderr
+        answer = json.loads(done.stdout)
+        assert answer["deadlocks"] == []
+        waits |= {entry["waits"]["lock"]["kind"] for entry in answer["threads"] if entry["waits"]["lock"]}
+    assert {"mutex", "gvl"} <= waits
