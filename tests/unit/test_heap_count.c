@@ -46,7 +46,9 @@ static int set_up(void **state)
 	synthetic_set(scene.s, objspace, F_objspace_nr_pages, PAGES);
 	for (size_t i = 0; i < PAGES; i++) {
 		scene.pages[i] = synthetic_struct(scene.s, S_heap_page);
-		scene.start[i] = synthetic_allocate(scene.s, SLOTS * SLOT);
+		/* On pages of memory of their own. */
+		scene.start[i] = (synthetic_allocate(scene.s, SLOTS * SLOT + 2 * MEMORY_PAGE) + MEMORY_PAGE - 1) &
+				 ~(MEMORY_PAGE - 1);
 		for (uint64_t slot = 0; slot < SLOTS; slot++)
 			synthetic_set(scene.s, scene.start[i] + slot * SLOT, F_basic_flags, 0);
 		synthetic_put_word(scene.s, scene.list + i * 8, scene.pages[i]);
@@ -94,8 +96,7 @@ static void read_pages(void *context, const uint64_t *pages, size_t count, uint8
 		ok[i] = at < SYNTHETIC_SIZE && s->mapped[at / MEMORY_PAGE];
 		if (ok[i])
 			memcpy(buffer + i * MEMORY_PAGE, s->bytes + at, MEMORY_PAGE);
-		/* Many at a time: these are the slots. */
-		last |= count > PAGES && pages[i] == (scene.start[PAGES - 1] & ~(MEMORY_PAGE - 1));
+		last |= pages[i] == scene.start[PAGES - 1];
 	}
 	if (last && scene.changes) {
 		scene.changes = false;
