@@ -81,7 +81,8 @@ bool task_set_begin(struct task_set *set)
 	const bool enough = list(set);
 
 	drop_unlisted(set);
-	qsort(set->entries, set->count, sizeof(*set->entries), by_tid);
+	if (set->count > 0)
+		qsort(set->entries, set->count, sizeof(*set->entries), by_tid);
 	for (size_t i = 0; i < set->count; i++) {
 		struct task_entry *entry = &set->entries[i];
 
