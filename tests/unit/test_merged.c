@@ -168,7 +168,7 @@ static void test_merged_text(void **state)
 	    "    a.rb:99:in 'm'\n"
 	    "  1 of 3 looks:\n"
 	    "    a.rb:97:in 'm'\n"
-	    "  all of them called by:\n"
+	    "  these 2 stacks were called by:\n"
 	    "    a.rb:98:in 'm'\n"
 	    "    a.rb:122:in 'm'\n"
 	    "\n"
@@ -203,10 +203,39 @@ static void test_common_frames(void **state)
 		      "    a.rb:98:in 'm'\n"
 		      "  1 of 3 looks:\n"
 		      "    a.rb:98:in 'm'\n"
-		      "  all of them called by:\n"
+		      "  these 2 stacks were called by:\n"
 		      "    a.rb:99:in 'm'\n"
 		      "  1 of 3 looks [torn: the stack changed while it was copied]:\n"
 		      "    a.rb:99:in 'm'\n");
+	merged_clear(&merged);
+}
+
+/* A thread that was idle in some looks: the frames that its other stacks have in common are shown once all the same. */
+static void test_idle_in_between(void **state)
+{
+	struct merged merged = {0};
+
+	(void)state;
+	ADD(&merged, {1, STATE_RUNNING, "abyz"});
+	ADD(&merged, {1, STATE_SLEEPING, "pq"});
+	ADD(&merged, {1, STATE_SLEEPING, "pq"});
+	ADD(&merged, {1, STATE_RUNNING, "cyz"});
+	assert_merged(&merged, 4,
+		      "Process 4242: ruby 9.8.7\n"
+		      "4 looks in 3.00 s, 1 thread in the last, each look paused the process for at most 101 us\n"
+		      "\n"
+		      "Thread 1 running in 2, sleeping in 2; 0.00 s CPU\n"
+		      "  2 of 4 looks:\n"
+		      "    a.rb:112:in 'm'\n"
+		      "    a.rb:113:in 'm'\n"
+		      "  1 of 4 looks:\n"
+		      "    a.rb:97:in 'm'\n"
+		      "    a.rb:98:in 'm'\n"
+		      "  1 of 4 looks:\n"
+		      "    a.rb:99:in 'm'\n"
+		      "  these 2 stacks were called by:\n"
+		      "    a.rb:121:in 'm'\n"
+		      "    a.rb:122:in 'm'\n");
 	merged_clear(&merged);
 }
 
@@ -286,6 +315,7 @@ int main(void)
 	    cmocka_unit_test(test_fold_of_merged),
 	    cmocka_unit_test(test_fibers_of_merged),
 	    cmocka_unit_test(test_name_that_comes_later),
+	    cmocka_unit_test(test_idle_in_between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
