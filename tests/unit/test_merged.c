@@ -22,7 +22,7 @@ struct said {
 	enum trace_state state;
 	const char *stack;
 	uint64_t cpu_ms;
-	bool slept;
+	bool slept, fresh;
 	enum verdict verdict;
 };
 
@@ -37,7 +37,7 @@ static void fill(struct trace_thread *thread, const struct said *said)
 	    .reason = said->verdict == VERDICT_COMPLETE ? REASON_NONE : REASON_MOVED,
 	    .nr_frames = strlen(said->stack),
 	    .frames = calloc(strlen(said->stack) + 1, sizeof(*thread->frames)),
-	    .progress = {.has_cpu = true, .cpu_ns = said->cpu_ms * 1000000, .slept = said->slept},
+	    .progress = {.has_cpu = true, .cpu_ns = said->cpu_ms * 1000000, .slept = said->slept, .fresh = said->fresh},
 	};
 	assert_non_null(thread->frames);
 	for (size_t i = 0; i < thread->nr_frames; i++)
@@ -139,13 +139,37 @@ static void test_memory_used_again(void **state)
 
 	(void)state;
 	now->threads[0].tid = 77;
+	now->threads[0].progress.fresh = true; /* this native thread was not there before */
 	assert_true(trace_compare(before, now));
 	assert_int_equal(now->threads[0].progress.moved, MOVED_NEW);
+	assert_true(now->threads[0].progress.has_cpu);
 	assert_int_equal(now->look.nr_gone, 1);
 	now->threads[0].tid = 0; /* not known */
 	assert_true(trace_same_thread(&before->threads[0], &now->threads[0]));
 	trace_destroy(before);
 	trace_destroy(now);
+}
+
+/* If the native thread was there before, it may be the same thread, which has gone on in another native thread. */
+static void test_other_native_thread(void **state)
+{
+	struct merged merged = {0};
+	struct trace *now;
+
+	(void)state;
+	ADD(&merged, {1, STATE_SLEEPING, "ab"});
+	now = LOOK(NULL, {1, STATE_SLEEPING, "ab", 500});
+	now->threads[0].tid = 77;
+	now->look.number = 2;
+	assert_true(trace_compare(merged.last, now));
+	assert_int_equal(now->threads[0].progress.moved, MOVED_NOT_KNOWN);
+	assert_false(now->threads[0].progress.has_cpu);
+	assert_int_equal(now->look.nr_gone, 0);
+	assert_true(merged_add(&merged, now));
+	assert_true(merged_finish(&merged));
+	assert_int_equal(merged.nr_threads, 2);
+	assert_false(merged.threads[0].ended || merged.threads[1].began || merged.threads[1].has_cpu);
+	merged_clear(&merged);
 }
 
 static void test_merged_text(void **state)
@@ -156,7 +180,7 @@ static void test_merged_text(void **state)
 	ADD(&merged, {1, STATE_RUNNING, "abz"}, {2, STATE_SLEEPING, "xy"}, {3, STATE_SLEEPING, "q"});
 	ADD(&merged, {1, STATE_RUNNING, "cbz", 700}, {2, STATE_SLEEPING, "xy", 0, true}, {3, STATE_SLEEPING, "q", 1});
 	ADD(&merged, {1, STATE_WAITING_GVL, "cbz", 300}, {2, STATE_SLEEPING, "xy", 0, true},
-	    {4, STATE_BLOCKED, "q", 2});
+	    {4, STATE_BLOCKED, "q", 2, .fresh = true});
 	assert_int_equal(merged.nr_kept, 2);
 	assert_merged(
 	    &merged, 3,
@@ -315,6 +339,7 @@ int main(void)
 	    cmocka_unit_test(test_fold_of_merged),
 	    cmocka_unit_test(test_fibers_of_merged),
 	    cmocka_unit_test(test_name_that_comes_later),
+	    cmocka_unit_test(test_other_native_thread),
 	    cmocka_unit_test(test_idle_in_between),
 	};
 
