@@ -16,13 +16,22 @@ static bool map_threads(const struct trace *trace, struct address_map *map)
 	return true;
 }
 
+/* The thread of the other trace whose struct is at the same address; NULL if there is none. */
+static const struct trace_thread *at_address(const struct trace *trace, const struct address_map *map,
+					     const struct trace_thread *thread)
+{
+	const uint64_t *index = address_map_find(map, trace_thread_key(thread));
+
+	return index ? &trace->threads[*index] : NULL;
+}
+
 /* The same thread in the other trace; NULL if it is not there. */
 static const struct trace_thread *find(const struct trace *trace, const struct address_map *map,
 				       const struct trace_thread *thread)
 {
-	const uint64_t *index = address_map_find(map, trace_thread_key(thread));
+	const struct trace_thread *other = at_address(trace, map, thread);
 
-	return index && trace_same_thread(&trace->threads[*index], thread) ? &trace->threads[*index] : NULL;
+	return other && trace_same_thread(other, thread) ? other : NULL;
 }
 
 /*
@@ -30,14 +39,12 @@ static const struct trace_thread *find(const struct trace *trace, const struct a
  * native thread of the later look was there at the earlier one. It is the same thread if it has gone on in another native
  * thread (M:N threads, since 3.3), or another thread that has got the memory and a kept native thread of threads that have
  * ended (up to 3.2).
+ *   other  the thread of the other trace at the same address; NULL if there is none
  *   fresh  the native thread of the later look was not there at the earlier one
  */
-static bool may_be_there(const struct trace *trace, const struct address_map *map, const struct trace_thread *thread,
-			 bool fresh)
+static bool may_be(const struct trace_thread *other, const struct trace_thread *thread, bool fresh)
 {
-	const uint64_t *index = address_map_find(map, trace_thread_key(thread));
-
-	return index && !fresh && trace->threads[*index].suspended == thread->suspended;
+	return other && !fresh && other->suspended == thread->suspended;
 }
 
 /* A thread that runs Ruby code, or is about to, is never one that has not moved, whatever the kernel says. */
@@ -68,7 +75,8 @@ static void judge(const struct trace *before, const struct address_map *map, str
 	if (same)
 		progress->moved = moved(same, thread);
 	else
-		progress->moved = may_be_there(before, map, thread, progress->fresh) ? MOVED_NOT_KNOWN : MOVED_NEW;
+		progress->moved =
+		    may_be(at_address(before, map, thread), thread, progress->fresh) ? MOVED_NOT_KNOWN : MOVED_NEW;
 }
 
 static bool add_gone(struct trace *trace, size_t *capacity, const struct trace_thread *thread)
@@ -91,10 +99,10 @@ static bool list_gone(const struct trace *before, struct trace *now, const struc
 		return true;
 	for (size_t i = 0; i < before->nr_threads; i++) {
 		const struct trace_thread *thread = &before->threads[i];
-		const uint64_t *index = address_map_find(map, trace_thread_key(thread));
-		const bool fresh = index && now->threads[*index].progress.fresh;
+		const struct trace_thread *other = at_address(now, map, thread);
+		const bool fresh = other && other->progress.fresh;
 
-		if (!thread->suspended && !find(now, map, thread) && !may_be_there(now, map, thread, fresh) &&
+		if (!thread->suspended && !find(now, map, thread) && !may_be(other, thread, fresh) &&
 		    !add_gone(now, &capacity, thread))
 			return false;
 	}
