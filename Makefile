@@ -139,7 +139,7 @@ $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURES)
 		-lcmocka $(ALL_LDLIBS)
 
 # Fuzzing (tests/fuzz/): `make unit` runs three drivers, each with a fixed number of runs; `make fuzz` runs libFuzzer.
-FUZZ_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,layouts mutate recordings records target values)
+FUZZ_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,layouts looks mutate recordings records target values)
 FUZZ_PROGRAM_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,program classes objects)
 FUZZ_HEAP_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,heaps layouts mutate)
 FUZZERS = stacks layouts recordings heaps

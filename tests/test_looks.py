@@ -17,6 +17,7 @@ from harness.process import is_untouched, task_states, wait_until, wait_until_it
 from harness.refusals import USAGE, check_refusal
 from harness.target import TARGETS
 from harness.terminal import interrupted, shown_on_terminal
+from harness.tracer import Tracer
 
 CONTROL = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]"
 SGR = r"\x1b\[[0-9;]*m"
@@ -290,6 +291,31 @@ def test_end_of_the_process(ruby, rbdump, word, said, how):
     answers = [json.loads(line) for line in output.splitlines()]
     assert len(answers) >= 2 or "--watch" not in how
     assert {len(current(answer)) for answer in answers} == {19}
+
+
+def begin_to_trace(tid):
+    """A tracer of a thread that rbdump may just have stopped itself: then another one is tried."""
+    while True:
+        with contextlib.suppress(AssertionError):
+            return Tracer(tid).__enter__()
+
+
+@pytest.mark.newest_ruby
+def test_what_is_not_known(ruby, rbdump):
+    """While another tracer has a running thread, its stack cannot be read, so it is not said whether it has moved."""
+    with crew(ruby, "busy") as target, looking(rbdump, "--watch", "0.1", "--json", target.pid) as watch:
+        watch.stdout.readline()
+        with contextlib.ExitStack() as stack:
+            stack.push(begin_to_trace(target.tids["busy"]))
+            while (thread := by_tid(json.loads(watch.stdout.readline()))[target.tids["busy"]])["reason"] != "refused":
+                pass
+            assert thread["progress"]["moved"] == "not-known" and thread["progress"]["cpu_ns"] > 0
+        while (thread := by_tid(json.loads(watch.stdout.readline()))[target.tids["busy"]])["progress"]["moved"] == "not-known":
+            pass
+        assert (thread["verdict"], thread["progress"]["moved"] in ("moved", "same-stack")) == ("complete", True)
+        watch.send_signal(signal.SIGTERM)
+        _, errors = watch.communicate(timeout=60)
+        assert (watch.returncode, errors) == (1, "")
 
 
 @pytest.mark.newest_ruby

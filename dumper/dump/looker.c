@@ -136,6 +136,7 @@ static bool complete(struct looker *looker, const struct trace *before, struct t
 				    !thread->suspended;
 		if (!progress->has_cpu)
 			progress->cpu_ns = 0;
+		progress->fresh = task_set_is_fresh(&looker->tasks, thread->tid);
 	}
 	task_set_keep(&looker->tasks);
 	trace->look.since_ns = before ? looker->begun_ns - looker->compared_ns : 0;

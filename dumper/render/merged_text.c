@@ -115,34 +115,34 @@ static void put_moved(const struct shown *shown, const struct merged_thread *thr
 	}
 }
 
-/*
- * How many of the outermost frames are the same in all complete stacks. At least one frame of each stack is not counted. 0 if
- * there are fewer than two complete stacks.
- */
-static size_t common_frames(const struct merged_thread *thread)
+/* Whether both stacks are complete, and were entered in the same way: then they are shown together. */
+static bool is_related(const struct merged_stack *a, const struct merged_stack *b)
 {
-	const struct trace_thread *first = NULL;
-	size_t common = 0, complete = 0;
+	return a->as->verdict == VERDICT_COMPLETE && b->as->verdict == VERDICT_COMPLETE &&
+	       (a == b || trace_same_outer_frames(a->as, b->as, 1) > 0);
+}
 
+/*
+ * How many of the outermost frames are the same in all stacks that are related to one. At least one frame of each stack is not
+ * counted.
+ *   related  receives how many stacks these are, with the stack itself
+ */
+static size_t common_frames(const struct merged_thread *thread, const struct merged_stack *of, size_t *related)
+{
+	size_t common = of->as->nr_frames > 0 ? of->as->nr_frames - 1 : 0;
+
+	*related = 0;
 	for (size_t i = 0; i < thread->nr_stacks; i++) {
 		const struct trace_thread *stack = thread->stacks[i].as;
 		size_t same;
 
-		if (stack->verdict != VERDICT_COMPLETE)
+		if (!is_related(of, &thread->stacks[i]))
 			continue;
-		complete++;
-		if (!first) {
-			first = stack;
-			common = stack->nr_frames > 0 ? stack->nr_frames - 1 : 0;
-			continue;
-		}
-		same = trace_same_outer_frames(first, stack);
-		if (same == stack->nr_frames && same > 0)
-			same--;
-		if (same < common)
-			common = same;
+		++*related;
+		same = trace_same_outer_frames(of->as, stack, common);
+		common = same == stack->nr_frames && same > 0 ? same - 1 : same;
 	}
-	return complete > 1 ? common : 0;
+	return common;
 }
 
 static void put_looks(const struct shown *shown, const struct merged_thread *thread, const struct merged_stack *stack)
@@ -153,32 +153,45 @@ static void put_looks(const struct shown *shown, const struct merged_thread *thr
 	fputs(":\n", shown->stream);
 }
 
-/* The stacks of a thread that had several: first what differs, then the frames that called it. */
-static void put_stacks(const struct shown *shown, const struct merged_thread *thread)
+/* Stacks that are related to one: first what differs, then the frames that called it. */
+static void put_related(const struct shown *shown, const struct merged_thread *thread, const struct merged_stack *of)
 {
-	const size_t common = common_frames(thread);
-	const struct trace_thread *first = NULL;
+	size_t related, common = common_frames(thread, of, &related);
 
+	if (related == 1)
+		common = 0;
 	for (size_t i = 0; i < thread->nr_stacks; i++) {
 		const struct trace_thread *stack = thread->stacks[i].as;
 
-		if (stack->verdict != VERDICT_COMPLETE)
+		if (!is_related(of, &thread->stacks[i]))
 			continue;
-		first = first ? first : stack;
 		put_looks(shown, thread, &thread->stacks[i]);
 		text_put_frames(stack->frames, stack->nr_frames - common, 0, shown->palette, shown->stream);
 	}
-	if (first && common > 0) {
-		fputs("  all of them called by:\n", shown->stream);
-		text_put_frames(first->frames + first->nr_frames - common, common, 0, shown->palette, shown->stream);
+	if (common == 0)
+		return;
+	fprintf(shown->stream, "  these %zu stacks were called by:\n", related);
+	text_put_frames(of->as->frames + of->as->nr_frames - common, common, 0, shown->palette, shown->stream);
+}
+
+/* The stacks of a thread that had several. Those that are not complete come last. */
+static void put_stacks(const struct shown *shown, const struct merged_thread *thread)
+{
+	const struct merged_stack *stacks = thread->stacks;
+
+	for (size_t i = 0; i < thread->nr_stacks; i++) {
+		bool first = stacks[i].as->verdict == VERDICT_COMPLETE;
+
+		for (size_t j = 0; first && j < i; j++)
+			first = !is_related(&stacks[j], &stacks[i]);
+		if (first)
+			put_related(shown, thread, &stacks[i]);
 	}
 	for (size_t i = 0; i < thread->nr_stacks; i++) {
-		const struct trace_thread *stack = thread->stacks[i].as;
-
-		if (stack->verdict == VERDICT_COMPLETE)
+		if (stacks[i].as->verdict == VERDICT_COMPLETE)
 			continue;
-		put_looks(shown, thread, &thread->stacks[i]);
-		text_put_frames(stack->frames, stack->nr_frames, 0, shown->palette, shown->stream);
+		put_looks(shown, thread, &stacks[i]);
+		text_put_frames(stacks[i].as->frames, stacks[i].as->nr_frames, 0, shown->palette, shown->stream);
 	}
 }
 

@@ -81,7 +81,8 @@ bool task_set_begin(struct task_set *set)
 	const bool enough = list(set);
 
 	drop_unlisted(set);
-	qsort(set->entries, set->count, sizeof(*set->entries), by_tid);
+	if (set->count > 0)
+		qsort(set->entries, set->count, sizeof(*set->entries), by_tid);
 	for (size_t i = 0; i < set->count; i++) {
 		struct task_entry *entry = &set->entries[i];
 
@@ -101,6 +102,7 @@ void task_set_end(struct task_set *set)
 
 void task_set_keep(struct task_set *set)
 {
+	set->kept = true;
 	for (size_t i = 0; i < set->count; i++) {
 		struct task_entry *entry = &set->entries[i];
 
@@ -125,6 +127,13 @@ bool task_set_find(const struct task_set *set, pid_t tid, uint64_t *cpu_ns, bool
 		return false;
 	*cpu_ns = entry->now - (entry->old ? entry->before : 0);
 	return true;
+}
+
+bool task_set_is_fresh(const struct task_set *set, pid_t tid)
+{
+	const size_t at = index_of(set, set->count, tid);
+
+	return set->kept && at < set->count && set->entries[at].known && !set->entries[at].old;
 }
 
 void task_set_clear(struct task_set *set)

@@ -34,6 +34,7 @@ struct task_set {
 	pid_t pid;
 	struct task_entry *entries; /* sorted by tid */
 	size_t count, capacity;
+	bool kept; /* there was a look before */
 };
 
 /*
@@ -60,6 +61,9 @@ void task_set_keep(struct task_set *set);
  * Returns false if the CPU time is not known.
  */
 bool task_set_find(const struct task_set *set, pid_t tid, uint64_t *cpu_ns, bool *slept);
+
+/* Whether a thread was started after the look before. False if there was no look before, or if there is no such thread. */
+bool task_set_is_fresh(const struct task_set *set, pid_t tid);
 
 /* Closes all files, and leaves the set empty. */
 void task_set_clear(struct task_set *set);

@@ -32,6 +32,17 @@ static size_t bytes_of(const struct trace *trace)
 	return bytes;
 }
 
+/* A thread that is not known may be one that is known, with another tid: it is not said of that one that it has ended. */
+static void doubt_end(struct merged *merged, const struct trace_thread *thread)
+{
+	const struct trace_thread any_tid = {.id = thread->id, .fiber = thread->fiber, .suspended = thread->suspended};
+	const struct merged_thread wanted = {.as = &any_tid};
+	const uint32_t index = index_table_find(&merged->by_thread, &items, merged->threads, &wanted);
+
+	if (index != UINT32_MAX)
+		merged->threads[index].doubtful = true;
+}
+
 /* The entry of a thread; a new one if the thread was not there in any look. NULL if there is not enough memory. */
 static struct merged_thread *entry_of(struct merged *merged, const struct trace_thread *thread)
 {
@@ -46,6 +57,8 @@ static struct merged_thread *entry_of(struct merged *merged, const struct trace_
 	if (merged->nr_threads == UINT32_MAX ||
 	    !array_make_room(merged->threads, merged->threads_capacity, merged->nr_threads + 1))
 		return NULL;
+	if (thread->progress.moved == MOVED_NOT_KNOWN)
+		doubt_end(merged, thread);
 	index_table_enter(&merged->by_thread, slot, (uint32_t)merged->nr_threads);
 	merged->threads[merged->nr_threads] = (struct merged_thread){.as = thread, .slept = true};
 	merged->last_has_parts = true;
@@ -106,7 +119,8 @@ static bool add_thread(struct merged *merged, const struct trace_thread *thread,
 	add_progress(entry, thread, before);
 	if (entry->nr_looks == 0) {
 		entry->first_look = look;
-		entry->began = before && before->all_threads && !thread->suspended;
+		entry->began =
+		    before && before->all_threads && !thread->suspended && thread->progress.moved == MOVED_NEW;
 	}
 	entry->nr_looks++;
 	entry->last_look = look;
@@ -187,7 +201,7 @@ static bool has_ended(const struct merged *merged, const struct merged_thread *t
 {
 	for (size_t i = 0; i < merged->nr_looks; i++)
 		if (merged->looks[i].number > thread->last_look && merged->looks[i].all_threads)
-			return !thread->as->suspended;
+			return !thread->as->suspended && !thread->doubtful;
 	return false;
 }
 

@@ -33,6 +33,7 @@ struct merged_thread {
 	bool began;
 	/* The list of threads was complete in the look after `last_look`: the thread has ended. */
 	bool ended;
+	bool doubtful;	 /* it may have gone on as another of the threads, with another tid */
 	bool has_cpu;	 /* `cpu_ns` is known */
 	uint64_t cpu_ns; /* CPU time between `first_look` (or the thread's start, if it began later) and `last_look` */
 	bool slept;	 /* the native thread has not run at all between the looks */

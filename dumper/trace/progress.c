@@ -16,13 +16,35 @@ static bool map_threads(const struct trace *trace, struct address_map *map)
 	return true;
 }
 
+/* The thread of the other trace whose struct is at the same address; NULL if there is none. */
+static const struct trace_thread *at_address(const struct trace *trace, const struct address_map *map,
+					     const struct trace_thread *thread)
+{
+	const uint64_t *index = address_map_find(map, trace_thread_key(thread));
+
+	return index ? &trace->threads[*index] : NULL;
+}
+
 /* The same thread in the other trace; NULL if it is not there. */
 static const struct trace_thread *find(const struct trace *trace, const struct address_map *map,
 				       const struct trace_thread *thread)
 {
-	const uint64_t *index = address_map_find(map, trace_thread_key(thread));
+	const struct trace_thread *other = at_address(trace, map, thread);
 
-	return index && trace_same_thread(&trace->threads[*index], thread) ? &trace->threads[*index] : NULL;
+	return other && trace_same_thread(other, thread) ? other : NULL;
+}
+
+/*
+ * Whether a thread that is not in the other trace may be there with another tid: Ruby's struct is at the same address, and the
+ * native thread of the later look was there at the earlier one. It is the same thread if it has gone on in another native
+ * thread (M:N threads, since 3.3), or another thread that has got the memory and a kept native thread of threads that have
+ * ended (up to 3.2).
+ *   other  the thread of the other trace at the same address; NULL if there is none
+ *   fresh  the native thread of the later look was not there at the earlier one
+ */
+static bool may_be(const struct trace_thread *other, const struct trace_thread *thread, bool fresh)
+{
+	return other && !fresh && other->suspended == thread->suspended;
 }
 
 /* A thread that runs Ruby code, or is about to, is never one that has not moved, whatever the kernel says. */
@@ -33,13 +55,28 @@ static bool is_active(const struct trace_thread *thread)
 
 static enum trace_moved moved(const struct trace_thread *before, const struct trace_thread *now)
 {
-	if (!before)
-		return MOVED_NEW;
 	if (before->verdict != VERDICT_COMPLETE || now->verdict != VERDICT_COMPLETE)
 		return MOVED_NOT_KNOWN;
 	if (!trace_same_stack(before, now))
 		return MOVED_YES;
 	return now->progress.slept && !is_active(before) && !is_active(now) ? MOVED_NOT : MOVED_SAME_STACK;
+}
+
+static void judge(const struct trace *before, const struct address_map *map, struct trace_thread *thread)
+{
+	const struct trace_thread *same = find(before, map, thread);
+	struct trace_progress *progress = &thread->progress;
+
+	/* The native thread has done something else before. */
+	if (same ? same->tid != thread->tid : !progress->fresh) {
+		progress->has_cpu = progress->slept = false;
+		progress->cpu_ns = 0;
+	}
+	if (same)
+		progress->moved = moved(same, thread);
+	else
+		progress->moved =
+		    may_be(at_address(before, map, thread), thread, progress->fresh) ? MOVED_NOT_KNOWN : MOVED_NEW;
 }
 
 static bool add_gone(struct trace *trace, size_t *capacity, const struct trace_thread *thread)
@@ -60,10 +97,15 @@ static bool list_gone(const struct trace *before, struct trace *now, const struc
 
 	if (now->threads_missing != LIST_COMPLETE)
 		return true;
-	for (size_t i = 0; i < before->nr_threads; i++)
-		if (!before->threads[i].suspended && !find(now, map, &before->threads[i]) &&
-		    !add_gone(now, &capacity, &before->threads[i]))
+	for (size_t i = 0; i < before->nr_threads; i++) {
+		const struct trace_thread *thread = &before->threads[i];
+		const struct trace_thread *other = at_address(now, map, thread);
+		const bool fresh = other && other->progress.fresh;
+
+		if (!thread->suspended && !find(now, map, thread) && !may_be(other, thread, fresh) &&
+		    !add_gone(now, &capacity, thread))
 			return false;
+	}
 	return true;
 }
 
@@ -73,7 +115,7 @@ bool trace_compare(const struct trace *before, struct trace *now)
 	bool enough = map_threads(before, &map_before) && map_threads(now, &map_now);
 
 	for (size_t i = 0; enough && i < now->nr_threads; i++)
-		now->threads[i].progress.moved = moved(find(before, &map_before, &now->threads[i]), &now->threads[i]);
+		judge(before, &map_before, &now->threads[i]);
 	now->look.before = before->look.number;
 	enough = enough && list_gone(before, now, &map_now);
 	address_map_clear(&map_before);

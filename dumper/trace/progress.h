@@ -7,8 +7,9 @@
 #include "trace/trace.h"
 
 /*
- * Sets `progress.moved` of each thread in `now`, and lists in `now->look` the threads that are gone. Suspended fibers are
- * not listed. The members `slept` of the threads in `now` must have been set. Returns false if there is not enough memory.
+ * Sets `progress.moved` of each thread in `now`, and lists in `now->look` the threads that are gone. Suspended fibers are not
+ * listed. The other members of `progress` in `now` must have been set; those that tell nothing about the thread are cleared.
+ * Returns false if there is not enough memory.
  *   before  the trace of the look before
  */
 bool trace_compare(const struct trace *before, struct trace *now);

@@ -41,12 +41,12 @@ bool trace_same_stack(const struct trace_thread *a, const struct trace_thread *b
 	return true;
 }
 
-size_t trace_same_outer_frames(const struct trace_thread *a, const struct trace_thread *b)
+size_t trace_same_outer_frames(const struct trace_thread *a, const struct trace_thread *b, size_t most)
 {
-	const size_t most = a->nr_frames < b->nr_frames ? a->nr_frames : b->nr_frames;
 	size_t same = 0;
 
-	while (same < most && same_frame(&a->frames[a->nr_frames - 1 - same], &b->frames[b->nr_frames - 1 - same]))
+	while (same < most && same < a->nr_frames && same < b->nr_frames &&
+	       same_frame(&a->frames[a->nr_frames - 1 - same], &b->frames[b->nr_frames - 1 - same]))
 		same++;
 	return same;
 }

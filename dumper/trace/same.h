@@ -25,8 +25,8 @@ uint64_t trace_thread_key(const struct trace_thread *thread);
 /* Whether both stacks have the same verdict and the same frames: kinds, labels, names, paths and lines. */
 bool trace_same_stack(const struct trace_thread *a, const struct trace_thread *b);
 
-/* How many of the outermost frames are the same in both stacks. */
-size_t trace_same_outer_frames(const struct trace_thread *a, const struct trace_thread *b);
+/* How many of the outermost frames are the same in both stacks. Compares at most `most` frames. */
+size_t trace_same_outer_frames(const struct trace_thread *a, const struct trace_thread *b, size_t most);
 
 /* A hash of the stack, the same for stacks for which trace_same_stack() is true. */
 uint64_t trace_stack_hash(const struct trace_thread *thread);

@@ -80,18 +80,21 @@ struct call;
 enum trace_moved {
 	MOVED_NOT_ASKED, /* there was no look before */
 	MOVED_NEW,	 /* the thread was not there in the look before */
-	MOVED_NOT, /* the stack is the same, and the native thread has slept all the time: it has not run at all */
-	MOVED_SAME_STACK, /* the stack is the same, but the thread may have run: it can have moved and come back */
-	MOVED_YES,	  /* the stack is another one */
-	MOVED_NOT_KNOWN,  /* one of both stacks is not complete */
+	MOVED_NOT,	 /* the stack is the same, and the native thread has not run at all */
+	/* The stack is the same, but the thread may have run: it can have moved and come back. */
+	MOVED_SAME_STACK,
+	MOVED_YES, /* the stack is another one */
+	/* One of both stacks is not complete, or it is not clear whether it is the same thread as in the look before. */
+	MOVED_NOT_KNOWN,
 };
 
 struct trace_progress {
 	enum trace_moved moved;
 	bool has_cpu; /* `cpu_ns` is known; false for a suspended fiber */
-	uint64_t
-	    cpu_ns; /* the CPU time of the native thread since the look before; for a new thread, since its start */
+	/* The CPU time of the native thread since the look before; for a new thread, since its start. */
+	uint64_t cpu_ns;
 	bool slept; /* the kernel says that the native thread has not run since the look before */
+	bool fresh; /* the native thread was started after the look before */
 };
 
 /* The current stack of a thread, or the stack of a suspended fiber. */

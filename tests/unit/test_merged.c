@@ -22,7 +22,7 @@ struct said {
 	enum trace_state state;
 	const char *stack;
 	uint64_t cpu_ms;
-	bool slept;
+	bool slept, fresh;
 	enum verdict verdict;
 };
 
@@ -37,7 +37,7 @@ static void fill(struct trace_thread *thread, const struct said *said)
 	    .reason = said->verdict == VERDICT_COMPLETE ? REASON_NONE : REASON_MOVED,
 	    .nr_frames = strlen(said->stack),
 	    .frames = calloc(strlen(said->stack) + 1, sizeof(*thread->frames)),
-	    .progress = {.has_cpu = true, .cpu_ns = said->cpu_ms * 1000000, .slept = said->slept},
+	    .progress = {.has_cpu = true, .cpu_ns = said->cpu_ms * 1000000, .slept = said->slept, .fresh = said->fresh},
 	};
 	assert_non_null(thread->frames);
 	for (size_t i = 0; i < thread->nr_frames; i++)
@@ -139,13 +139,37 @@ static void test_memory_used_again(void **state)
 
 	(void)state;
 	now->threads[0].tid = 77;
+	now->threads[0].progress.fresh = true; /* this native thread was not there before */
 	assert_true(trace_compare(before, now));
 	assert_int_equal(now->threads[0].progress.moved, MOVED_NEW);
+	assert_true(now->threads[0].progress.has_cpu);
 	assert_int_equal(now->look.nr_gone, 1);
 	now->threads[0].tid = 0; /* not known */
 	assert_true(trace_same_thread(&before->threads[0], &now->threads[0]));
 	trace_destroy(before);
 	trace_destroy(now);
+}
+
+/* If the native thread was there before, it may be the same thread, which has gone on in another native thread. */
+static void test_other_native_thread(void **state)
+{
+	struct merged merged = {0};
+	struct trace *now;
+
+	(void)state;
+	ADD(&merged, {1, STATE_SLEEPING, "ab"});
+	now = LOOK(NULL, {1, STATE_SLEEPING, "ab", 500});
+	now->threads[0].tid = 77;
+	now->look.number = 2;
+	assert_true(trace_compare(merged.last, now));
+	assert_int_equal(now->threads[0].progress.moved, MOVED_NOT_KNOWN);
+	assert_false(now->threads[0].progress.has_cpu);
+	assert_int_equal(now->look.nr_gone, 0);
+	assert_true(merged_add(&merged, now));
+	assert_true(merged_finish(&merged));
+	assert_int_equal(merged.nr_threads, 2);
+	assert_false(merged.threads[0].ended || merged.threads[1].began || merged.threads[1].has_cpu);
+	merged_clear(&merged);
 }
 
 static void test_merged_text(void **state)
@@ -156,7 +180,7 @@ static void test_merged_text(void **state)
 	ADD(&merged, {1, STATE_RUNNING, "abz"}, {2, STATE_SLEEPING, "xy"}, {3, STATE_SLEEPING, "q"});
 	ADD(&merged, {1, STATE_RUNNING, "cbz", 700}, {2, STATE_SLEEPING, "xy", 0, true}, {3, STATE_SLEEPING, "q", 1});
 	ADD(&merged, {1, STATE_WAITING_GVL, "cbz", 300}, {2, STATE_SLEEPING, "xy", 0, true},
-	    {4, STATE_BLOCKED, "q", 2});
+	    {4, STATE_BLOCKED, "q", 2, .fresh = true});
 	assert_int_equal(merged.nr_kept, 2);
 	assert_merged(
 	    &merged, 3,
@@ -168,7 +192,7 @@ static void test_merged_text(void **state)
 	    "    a.rb:99:in 'm'\n"
 	    "  1 of 3 looks:\n"
 	    "    a.rb:97:in 'm'\n"
-	    "  all of them called by:\n"
+	    "  these 2 stacks were called by:\n"
 	    "    a.rb:98:in 'm'\n"
 	    "    a.rb:122:in 'm'\n"
 	    "\n"
@@ -203,10 +227,39 @@ static void test_common_frames(void **state)
 		      "    a.rb:98:in 'm'\n"
 		      "  1 of 3 looks:\n"
 		      "    a.rb:98:in 'm'\n"
-		      "  all of them called by:\n"
+		      "  these 2 stacks were called by:\n"
 		      "    a.rb:99:in 'm'\n"
 		      "  1 of 3 looks [torn: the stack changed while it was copied]:\n"
 		      "    a.rb:99:in 'm'\n");
+	merged_clear(&merged);
+}
+
+/* A thread that was idle in some looks: the frames that its other stacks have in common are shown once all the same. */
+static void test_idle_in_between(void **state)
+{
+	struct merged merged = {0};
+
+	(void)state;
+	ADD(&merged, {1, STATE_RUNNING, "abyz"});
+	ADD(&merged, {1, STATE_SLEEPING, "pq"});
+	ADD(&merged, {1, STATE_SLEEPING, "pq"});
+	ADD(&merged, {1, STATE_RUNNING, "cyz"});
+	assert_merged(&merged, 4,
+		      "Process 4242: ruby 9.8.7\n"
+		      "4 looks in 3.00 s, 1 thread in the last, each look paused the process for at most 101 us\n"
+		      "\n"
+		      "Thread 1 running in 2, sleeping in 2; 0.00 s CPU\n"
+		      "  2 of 4 looks:\n"
+		      "    a.rb:112:in 'm'\n"
+		      "    a.rb:113:in 'm'\n"
+		      "  1 of 4 looks:\n"
+		      "    a.rb:97:in 'm'\n"
+		      "    a.rb:98:in 'm'\n"
+		      "  1 of 4 looks:\n"
+		      "    a.rb:99:in 'm'\n"
+		      "  these 2 stacks were called by:\n"
+		      "    a.rb:121:in 'm'\n"
+		      "    a.rb:122:in 'm'\n");
 	merged_clear(&merged);
 }
 
@@ -286,6 +339,8 @@ int main(void)
 	    cmocka_unit_test(test_fold_of_merged),
 	    cmocka_unit_test(test_fibers_of_merged),
 	    cmocka_unit_test(test_name_that_comes_later),
+	    cmocka_unit_test(test_other_native_thread),
+	    cmocka_unit_test(test_idle_in_between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,6 +129,8 @@ static void test_looks(void **state)
 	assert_true(task_set_find(&set, begins.tid, &cpu_ns, &slept));
 	assert_false(slept);
 	assert_in_range(cpu_ns, WORK_NS, 10 * WORK_NS);
+	assert_true(task_set_is_fresh(&set, begins.tid));
+	assert_false(task_set_is_fresh(&set, works.tid) || task_set_is_fresh(&set, -1));
 	assert_true(task_set_find(&set, getpid(), &cpu_ns, &slept));
 	assert_false(slept);
 
