@@ -7,7 +7,6 @@
 #include "render/render.h"
 #include "render/text_parts.h"
 #include "render/waits_text.h"
-#include "target/call.h"
 
 static struct waits_style style_of(const struct palette *palette)
 {
@@ -23,11 +22,11 @@ void text_put_deadlocks(const struct trace *trace, const struct palette *palette
 
 /*
  * Whether a system call says no more than what Ruby waits for: to wait for a lock, for a queue or for another thread, a
- * native thread sleeps on a futex of its own.
+ * native thread sleeps on a futex of its own, or in ppoll() on a descriptor of Ruby's own.
  */
-static bool is_futex_of(const struct trace_wait *wait, const struct call *call)
+static bool is_said_by(const struct trace_wait *wait)
 {
-	return wait->kind != WAIT_NONE && wait->kind != WAIT_SLEEP && call->name && strcmp(call->name, "futex") == 0;
+	return wait->kind != WAIT_NONE && wait->kind != WAIT_SLEEP && wait->kind != WAIT_PROCESS;
 }
 
 /* What a thread waits for: Ruby's lock, and the kernel's system call. */
@@ -37,7 +36,7 @@ static void put_waits(const struct trace *trace, size_t index, const struct pale
 	const struct trace_thread *thread = &trace->threads[index];
 
 	waits_text_entry(trace, index, &style, stream);
-	if (thread->call && !is_futex_of(&thread->wait, thread->call))
+	if (thread->call && !is_said_by(&thread->wait))
 		call_print(thread->call, palette->dim, palette->reset, stream);
 }
 
