@@ -143,8 +143,8 @@ def test_core_without_thread_pointers(path, rbdump, tmp_path, monkeypatch):
     ]
     known = {thread["thread"]: thread["tid"] for thread in before["threads"]}
     tids = {thread["thread"]: thread["tid"] for thread in answer["threads"]}
-    calls = {thread["tid"]: thread["waits"] for thread in before["threads"]}
+    calls = {thread["tid"]: thread["waits"]["syscall"] for thread in before["threads"]}
     # These cores lack most pages of a stack, and so what joins a pthread_t to a stack pointer: test_core_frames.py has
     # whole ones.
     assert all(tid in (known[thread], None) for thread, tid in tids.items())
-    assert all(thread["waits"] == (calls[thread["tid"]] if thread["tid"] else None) for thread in answer["threads"])
+    assert all(thread["waits"]["syscall"] == (calls[thread["tid"]] if thread["tid"] else None) for thread in answer["threads"])

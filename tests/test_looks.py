@@ -124,8 +124,9 @@ def test_folded(ruby, rbdump):
     # Unfolded, the order is that of the JSON, and the frames of the crew are those that were shown once.
     tids = [int(re.match(r"Thread (\d+)", line)[1]) for line in headings(unfolded.stdout)]
     assert tids == [thread["tid"] for thread in answer["threads"]]
-    blocks = dict(re.findall(r"^(\S.*)\n((?: {4}.*\n)+)", folded.stdout, re.M))
-    each = dict(re.findall(r"^Thread (\d+) .*\n((?: {4}.*\n)+)", unfolded.stdout, re.M))
+    # Between the heading and the frames there can be lines on what it waits for.
+    blocks = dict(re.findall(r"^(\S.*)\n(?: {2}\S.*\n)*((?: {4}.*\n)+)", folded.stdout, re.M))
+    each = dict(re.findall(r"^Thread (\d+) .*\n(?: {2}\S.*\n)*((?: {4}.*\n)+)", unfolded.stdout, re.M))
     assert {each[str(target.tids[key])] for key in CREW} == {blocks[of_crew]}
 
 

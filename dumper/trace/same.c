@@ -27,7 +27,8 @@ static bool same_frame(const struct trace_frame *a, const struct trace_frame *b)
 	if (a->kind == TRACE_UNREADABLE)
 		return a->address == b->address && a->reason == b->reason;
 	return trace_same_text(a->label, b->label) && trace_same_text(a->name, b->name) &&
-	       trace_same_text(a->path, b->path) && trace_same_text(a->absolute_path, b->absolute_path);
+	       trace_same_text(a->path, b->path) && trace_same_text(a->absolute_path, b->absolute_path) &&
+	       trace_same_text(a->module, b->module) && trace_same_text(a->lost, b->lost) && a->inlined == b->inlined;
 }
 
 bool trace_same_stack(const struct trace_thread *a, const struct trace_thread *b)
