@@ -42,7 +42,11 @@ struct native_thread {
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
 	int pending_signal; /* for a live process: the signal that the thread gets when it goes on; 0: none */
 	int switches_fd;    /* if asleep: the open schedstat file of the thread; else -1 */
-	uint64_t switches;  /* if asleep: how many times the thread had been given a CPU before live_stop() */
+	/*
+	 * How many times the thread had been given a CPU before live_stop(), if it was asleep or in an uninterruptible
+	 * sleep; otherwise 0.
+	 */
+	uint64_t switches;
 	struct system_call call; /* if stopped, but not asleep: the system call that the stop has interrupted */
 };
 
@@ -108,6 +112,8 @@ struct target {
 	uint64_t pause_ns;   /* duration of the last stop: from the first thread's stop to the last resume */
 	/* The tids of the threads that slept during live_stop(), but had woken up when live_woke() was called later. */
 	struct addresses restless;
+	/* During live_stop(): the tids of threads in an uninterruptible sleep, and their `switches`. */
+	struct address_map uninterruptible;
 
 	/* Core: */
 	struct core *core;
