@@ -279,7 +279,8 @@ def test_threads(ruby, rbdump, tmp_path):
         def all_wait():
             answer = dump(rbdump, process.pid)
             calls = [thread["waits"]["syscall"] if thread["waits"] else None for thread in answer["threads"]]
-            return all(call and call["name"] for call in calls) and answer
+            # rbdump stops a thread that it has seen awake; of its call, only the registers are known.
+            return all(call and call["name"] and not call["incomplete"] for call in calls) and answer
 
         answer = wait_until(all_wait, "all threads wait")
         assert len(told) == 7
@@ -291,7 +292,9 @@ def test_threads(ruby, rbdump, tmp_path):
         states = {name: [one["state"] for one in call_of(answer, name)["fds"] if one["kind"] == "socket"] for name in ("accept", "client")}
         assert states == {"accept": ["listen"], "client": ["established"]}
         assert call_of(answer, "flock")["fds"][0]["holder"] == process.pid
-        assert 99_000 < call_of(answer, "sleep")["remaining_s"] < 100_000
+        sleep = call_of(answer, "sleep")
+        # Until 2.7, a sleeping thread can have the duty to wait for signals, for as long as it sleeps or for less.
+        assert sleep["name"] != "futex" or 99_000 < sleep["remaining_s"] < 100_000
         child = call_of(answer, "child")
         if child["name"] == "wait4":
             assert parent_of(child["child"]) == process.pid
@@ -304,7 +307,9 @@ def test_call_is_of_its_stack(ruby, rbdump, mode):
     shown = []
     with started(ruby.path, "--disable-gems", CALLS / "turns.rb") as process:
         fds = [int(word) for word in process.stdout.readline().split()]
-        for _ in range(40):
+        for count in range(400):
+            if count >= 25 and set(shown) == set(fds):
+                break
             answer = json.loads(run(rbdump, "-p", process.pid, "--json", *mode).stdout)
             (thread,) = (one for one in answer["threads"] if one["name"] == "reader")
             call = thread["waits"] and thread["waits"]["syscall"]
