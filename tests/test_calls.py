@@ -8,6 +8,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 from conftest import note_not_applicable
@@ -349,3 +350,25 @@ os.execv({str(ruby.path)!r}, ["ruby", "--disable-gems", {str(CALLS / "poll.rb")!
     assert call["text"] == "waits for 2000 descriptors, for at most 86400 s"
     assert (call["fds"][0]["fd"], [end["fd"] for end in call["fds"][0]["ends"]]) == (reads, [writes])
     assert "\n      and 1936 more\n" in text
+
+
+@pytest.mark.any_ruby
+def test_process_that_ends(ruby, rbdump):
+    """It ends at any moment: what was read until then is shown, or one sentence says why nothing is."""
+    reads, writes = os.pipe()
+    for step in range(12):
+        with started(ruby.path, "--disable-gems", CALLS / "poll.rb", str(reads), str(writes), pass_fds=(reads, writes)) as process:
+            wait_until_in(process.pid, SYS_POLL)
+            with subprocess.Popen([rbdump, "-p", str(process.pid), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as dumping:
+                # Not a wait for anything: all moments are fine.
+                time.sleep(step * 0.006)
+                process.kill()
+                stdout, stderr = dumping.communicate(timeout=60)
+        if dumping.returncode <= 1:
+            (thread,) = json.loads(stdout)["threads"]
+            call = thread["waits"] and thread["waits"]["syscall"]
+            assert not call or call["missing"] == "ran-on" or {fd["kind"] for fd in call["fds"]} <= {"pipe", "closed", "unknown"}
+        else:
+            assert stdout == "" and len(stderr.splitlines()) == 1, stderr
+    os.close(reads)
+    os.close(writes)
