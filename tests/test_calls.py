@@ -8,8 +8,10 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
 import pytest
+from conftest import note_not_applicable
 from harness.core import gcore_of, read_core
 from harness.dump import dump, run
 from harness.process import innermost, is_untouched, status, wait_until
@@ -81,9 +83,10 @@ def known_here(facts, pid):
 STATES = {"ESTAB": "established", "UNCONN": "unconnected", "LISTEN": "listen", "FIN-WAIT-2": "fin-wait-2", "CLOSE-WAIT": "close-wait"}
 
 
-def of_ss(pid):
+def of_ss(pid, place):
     """{ inode: what ss says }, of the network namespace of a process"""
-    command = ["nsenter", f"--net=/proc/{pid}/ns/net", "ss", "-Hnae"]
+    enter = ["nsenter", f"--net=/proc/{pid}/ns/net"] if PLACES[place] else []
+    command = [*enter, "ss", "-Hnae"]
     told = {}
     for line in subprocess.run([*command, "-tu"], capture_output=True, text=True, check=True, timeout=60).stdout.splitlines():
         _, state, received, sent, local, remote, rest = line.split(maxsplit=6)
@@ -122,9 +125,12 @@ def of_lsof(pid):
 @pytest.mark.any_ruby
 @pytest.mark.parametrize("place", PLACES)
 def test_kinds(ruby, rbdump, tmp_path, place):
+    if PLACES[place] and os.geteuid() != 0:
+        note_not_applicable("namespaces: need root")
+        return
     with kinds(ruby, tmp_path, PLACES[place]) as (pid, opened):
         call = call_of(dump(rbdump, pid))
-        sockets, listed = of_ss(pid), of_lsof(pid)
+        sockets, listed = of_ss(pid, place), of_lsof(pid)
         assert is_untouched(pid)
         assert (call["name"], call["timeout_s"], call["more_fds"]) == ("poll", 86400, 0)
         told = {fd["fd"]: fd for fd in call["fds"]}
@@ -279,7 +285,8 @@ def test_threads(ruby, rbdump, tmp_path):
         def all_wait():
             answer = dump(rbdump, process.pid)
             calls = [thread["waits"]["syscall"] if thread["waits"] else None for thread in answer["threads"]]
-            return all(call and call["name"] for call in calls) and answer
+            # rbdump stops a thread that it has seen awake; of its call, only the registers are known.
+            return all(call and call["name"] and not call["incomplete"] for call in calls) and answer
 
         answer = wait_until(all_wait, "all threads wait")
         assert len(told) == 7
@@ -291,7 +298,9 @@ def test_threads(ruby, rbdump, tmp_path):
         states = {name: [one["state"] for one in call_of(answer, name)["fds"] if one["kind"] == "socket"] for name in ("accept", "client")}
         assert states == {"accept": ["listen"], "client": ["established"]}
         assert call_of(answer, "flock")["fds"][0]["holder"] == process.pid
-        assert 99_000 < call_of(answer, "sleep")["remaining_s"] < 100_000
+        sleep = call_of(answer, "sleep")
+        # Until 2.7, a sleeping thread can have the duty to wait for signals, for as long as it sleeps or for less.
+        assert sleep["name"] != "futex" or 99_000 < sleep["remaining_s"] < 100_000
         child = call_of(answer, "child")
         if child["name"] == "wait4":
             assert parent_of(child["child"]) == process.pid
@@ -304,7 +313,9 @@ def test_call_is_of_its_stack(ruby, rbdump, mode):
     shown = []
     with started(ruby.path, "--disable-gems", CALLS / "turns.rb") as process:
         fds = [int(word) for word in process.stdout.readline().split()]
-        for _ in range(40):
+        for count in range(400):
+            if count >= 25 and set(shown) == set(fds):
+                break
             answer = json.loads(run(rbdump, "-p", process.pid, "--json", *mode).stdout)
             (thread,) = (one for one in answer["threads"] if one["name"] == "reader")
             call = thread["waits"] and thread["waits"]["syscall"]
@@ -339,3 +350,25 @@ os.execv({str(ruby.path)!r}, ["ruby", "--disable-gems", {str(CALLS / "poll.rb")!
     assert call["text"] == "waits for 2000 descriptors, for at most 86400 s"
     assert (call["fds"][0]["fd"], [end["fd"] for end in call["fds"][0]["ends"]]) == (reads, [writes])
     assert "\n      and 1936 more\n" in text
+
+
+@pytest.mark.any_ruby
+def test_process_that_ends(ruby, rbdump):
+    """It ends at any moment: what was read until then is shown, or one sentence says why nothing is."""
+    reads, writes = os.pipe()
+    for step in range(12):
+        with started(ruby.path, "--disable-gems", CALLS / "poll.rb", str(reads), str(writes), pass_fds=(reads, writes)) as process:
+            wait_until_in(process.pid, SYS_POLL)
+            with subprocess.Popen([rbdump, "-p", str(process.pid), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as dumping:
+                # Not a wait for anything: all moments are fine.
+                time.sleep(step * 0.006)
+                process.kill()
+                stdout, stderr = dumping.communicate(timeout=60)
+        if dumping.returncode <= 1:
+            (thread,) = json.loads(stdout)["threads"]
+            call = thread["waits"] and thread["waits"]["syscall"]
+            assert not call or call["missing"] == "ran-on" or {fd["kind"] for fd in call["fds"]} <= {"pipe", "closed", "unknown"}
+        else:
+            assert stdout == "" and len(stderr.splitlines()) == 1, stderr
+    os.close(reads)
+    os.close(writes)

@@ -406,6 +406,7 @@ def test_thread_that_cannot_be_stopped(rbdump, tmp_path):
         assert answer["pause_us"] < 400_000
         (thread,) = answer["threads"]
         assert [frame["label"] for frame in thread["frames"]] == ["call", "<main>"]
+        assert (thread["waits"]["syscall"]["name"], thread["waits"]["syscall"]["number"]) == ("vfork", 58)
         # It ends as it would have, with rbdump gone or not.
         target.stdin.write(b"x")
         target.stdin.close()

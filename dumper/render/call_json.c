@@ -98,13 +98,14 @@ json_t *call_json(const struct call *call)
 
 	if (call->missing != CALL_KNOWN)
 		return missing_object(call->missing);
-	object = json_pack("{s:o, s:n, s:i, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "name",
-			   call->name ? json_string(call->name) : json_null(), "missing", "number", call->at.number,
-			   "arguments", arguments_array(&call->at), "text", sentence_or_null(call), "fds",
-			   descriptors_array(call), "more_fds", (json_int_t)call->nr_more, "timeout_s",
-			   call->limit == CALL_FOR ? json_real((double)call->limit_ns / NS_OF_S) : json_null(), "until",
-			   until_or_null(call), "remaining_s",
-			   call->has_remaining ? json_real((double)call->remaining_ns / NS_OF_S) : json_null());
+	object =
+	    json_pack("{s:o, s:n, s:i, s:o, s:o, s:o, s:I, s:b, s:o, s:o, s:o}", "name",
+		      call->name ? json_string(call->name) : json_null(), "missing", "number", call->at.number,
+		      "arguments", arguments_array(&call->at), "text", sentence_or_null(call), "fds",
+		      descriptors_array(call), "more_fds", (json_int_t)call->nr_more, "incomplete", (int)call->unread,
+		      "timeout_s", call->limit == CALL_FOR ? json_real((double)call->limit_ns / NS_OF_S) : json_null(),
+		      "until", until_or_null(call), "remaining_s",
+		      call->has_remaining ? json_real((double)call->remaining_ns / NS_OF_S) : json_null());
 	if (object)
 		add_facts(object, &call->facts);
 	return object;

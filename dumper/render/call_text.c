@@ -81,8 +81,8 @@ void call_add_sentence(struct text *text, const struct call *call)
 	add_descriptors(text, call);
 	if (object)
 		text_format(text, " %s", object);
-	else if (call->nr_fds == 0 && call->unread)
-		text_format(text, " descriptors that could not be read");
+	else if (call->nr_fds == 0 && call->unread && !call->sleeps)
+		text_format(text, " something that is not known");
 	add_limit(text, call);
 }
 

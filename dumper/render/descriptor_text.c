@@ -105,9 +105,13 @@ static void add_file(struct text *text, const struct facts *facts, const char *k
 	const char *path = facts_text(facts, "path");
 	const int64_t offset = facts_number(facts, "offset", -1), holder = facts_number(facts, "holder", 0);
 
-	text_format(text, "%s %s", is(kind, "block-device") ? "block device" : kind, path ? path : "?");
+	if (!is(kind, "unknown"))
+		text_format(text, "%s ", is(kind, "block-device") ? "block device" : kind);
+	text_format(text, "%s", path ? path : "?");
 	if (facts_flag(facts, "deleted"))
 		text_format(text, " (deleted)");
+	if (facts_text(facts, "file_system"))
+		text_format(text, " (%s)", facts_text(facts, "file_system"));
 	if (offset >= 0 && !is(kind, "terminal") && !is(kind, "device"))
 		text_format(text, ", at offset %" PRId64, offset);
 	if (holder > 0)
@@ -160,12 +164,13 @@ static void add_other(struct text *text, const struct facts *facts, const char *
 
 void call_add_descriptor(struct text *text, const struct facts *facts)
 {
-	static const char *const files[] = {"file", "directory", "symlink", "terminal", "device", "block-device"};
+	static const char *const files[] = {"file",   "directory",    "symlink", "terminal",
+					    "device", "block-device", "unknown"};
 	const char *kind = facts_text(facts, "kind");
 
 	if (facts_flag(facts, "replaced"))
 		text_format(text, "a file that has another number now, or none");
-	if (!kind || is(kind, "unknown"))
+	if (!kind || (is(kind, "unknown") && !facts_text(facts, "path")))
 		return;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		if (is(kind, files[i])) {

@@ -66,14 +66,14 @@ static bool has_other_clocks(pid_t pid)
  * Reads a call and its descriptors. NULL if there is not enough memory.
  *   until_ns  when to stop a search, a time of monotonic_ns()
  */
-static struct call *read_call(struct target *target, const struct system_call *at, bool same_clocks, pid_t tid,
+static struct call *read_call(struct target *target, const struct system_call *at, enum call_source source, pid_t tid,
 			      uint64_t until_ns)
 {
 	struct call *call = calloc(1, sizeof(*call));
 
 	if (!call)
 		return NULL;
-	if (!call_read(target, at, same_clocks, call)) {
+	if (!call_read(target, at, source, call)) {
 		call_clear(call);
 		free(call);
 		return NULL;
@@ -98,9 +98,10 @@ static struct call *missing_call(enum call_missing missing)
 
 /*
  * Reads the call of a thread if the thread has slept on since its stack was copied. A thread that was stopped in a call
- * must be in the same call again, because the kernel has begun that again when the thread went on.
+ * must be in a call with the same arguments again, because the kernel has begun that again when the thread went on.
+ *   source  for a thread that has slept on
  */
-static struct call *read_sleeper(struct target *target, const struct sleeper *sleeper, bool same_clocks,
+static struct call *read_sleeper(struct target *target, const struct sleeper *sleeper, enum call_source source,
 				 uint64_t until_ns)
 {
 	uint64_t switches = sleeper->switches;
@@ -115,7 +116,8 @@ static struct call *read_sleeper(struct target *target, const struct sleeper *sl
 	at = task_call(&task);
 	same = sleeper->switches != 0 || system_call_same(&at, &sleeper->at);
 	if (at.known && same && switches != 0)
-		call = read_call(target, &at, same_clocks, sleeper->tid, until_ns);
+		call =
+		    read_call(target, &at, sleeper->switches != 0 ? source : CALL_OF_STOPPED, sleeper->tid, until_ns);
 	if (call && task_switches(&task) != switches) {
 		call_clear(call);
 		free(call);
@@ -131,7 +133,7 @@ static struct call *read_sleeper(struct target *target, const struct sleeper *sl
 
 static void add_live_calls(struct target *target, const struct address_map *interrupted, struct trace *trace)
 {
-	const bool same_clocks = !has_other_clocks(target->pid);
+	const enum call_source source = has_other_clocks(target->pid) ? CALL_OF_OTHER_CLOCKS : CALL_OF_SLEEPER;
 	const uint64_t until = monotonic_ns() + CALLS_NS;
 
 	for (size_t i = 0; i < trace->nr_threads; i++) {
@@ -145,7 +147,7 @@ static void add_live_calls(struct target *target, const struct address_map *inte
 		if (sleeper.switches == 0 && !sleeper.at.known)
 			continue;
 		thread->call = monotonic_ns() > until ? missing_call(CALL_OUT_OF_TIME)
-						      : read_sleeper(target, &sleeper, same_clocks, until);
+						      : read_sleeper(target, &sleeper, source, until);
 	}
 }
 
@@ -156,7 +158,7 @@ static void add_core_calls(struct target *target, const struct address_map *inte
 		const struct system_call at = interrupted_call(target, interrupted, thread);
 
 		if (at.known)
-			thread->call = read_call(target, &at, false, thread->tid, 0);
+			thread->call = read_call(target, &at, CALL_OF_CORE, thread->tid, 0);
 	}
 }
 

@@ -184,6 +184,15 @@ static void forget_line_of_running(struct trace_thread *thread)
 	innermost->has_line = false;
 }
 
+/* The count of CPUs of a native thread that was not stopped because it slept (struct trace_thread); otherwise 0. */
+static uint64_t switches_of(const struct session *session, const struct look *look, pid_t tid)
+{
+	const uint64_t *index = address_map_find(&look->natives_by_tid, (uint64_t)tid);
+	const struct native_thread *native = index ? &session->target->threads[*index] : NULL;
+
+	return native && (native->asleep || !native->stopped) ? native->switches : 0;
+}
+
 /* All that is known of a thread without its stack. */
 static void describe_thread(const struct session *session, const struct look *look, struct resolver *resolver,
 			    const struct ruby_thread *thread, struct trace_thread *ret)
@@ -199,14 +208,13 @@ static void describe_thread(const struct session *session, const struct look *lo
 	ret->fiber = thread->fiber;
 	ret->fiber_state = thread->fiber_state;
 	ret->resumed_by = thread->resumed_by;
-	if (native && native->asleep)
-		ret->switches = native->switches;
 	if (native)
 		ret->tid = native->tid;
 	else if (noted != 0)
 		ret->tid = noted;
 	else if (thread->main)
 		ret->tid = session->target->pid;
+	ret->switches = switches_of(session, look, ret->tid);
 }
 
 /*

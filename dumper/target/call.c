@@ -32,8 +32,8 @@
 
 /* What reads a call. */
 struct reader {
-	struct memory *memory;
-	const uint64_t *of; /* the arguments */
+	struct memory *memory; /* NULL: the memory must not be read */
+	const uint64_t *of;    /* the arguments */
 	bool same_clocks;
 	struct call *call;
 	bool no_memory;
@@ -46,6 +46,15 @@ void call_clear(struct call *call)
 	free(call->fds);
 	facts_clear(&call->facts);
 	*call = (struct call){0};
+}
+
+/* Reads memory of the target; notes if that fails. */
+static bool read_bytes(struct reader *reader, uint64_t address, void *buffer, size_t length)
+{
+	const bool done = reader->memory && memory_read(reader->memory, address, buffer, length);
+
+	reader->call->unread |= !done;
+	return done;
 }
 
 static void add_fd(struct reader *reader, int fd, const char *role, const char *events)
@@ -100,10 +109,8 @@ static bool read_time(struct reader *reader, uint64_t address, int64_t ns_of_uni
 
 	if (address == 0)
 		return false;
-	if (!memory_read(reader->memory, address, words, sizeof(words))) {
-		reader->call->unread = true;
+	if (!read_bytes(reader, address, words, sizeof(words)))
 		return false;
-	}
 	return words[0] >= 0 && words[1] >= 0 && !__builtin_mul_overflow(words[0], 1000000000LL, &seconds) &&
 	       !__builtin_mul_overflow(words[1], ns_of_unit, ret) && !__builtin_add_overflow(seconds, *ret, ret);
 }
@@ -146,10 +153,8 @@ static void read_poll(struct reader *reader)
 	for (uint64_t i = 0; i < count; i++) {
 		struct pollfd one;
 
-		if (!memory_read(reader->memory, reader->of[0] + i * sizeof(one), &one, sizeof(one))) {
-			reader->call->unread = true;
+		if (!read_bytes(reader, reader->of[0] + i * sizeof(one), &one, sizeof(one)))
 			return;
-		}
 		/* A negative one is skipped (poll(2)). */
 		if (one.fd >= 0)
 			add_fd(reader, one.fd, NULL, call_events((uint32_t)(uint16_t)one.events));
@@ -169,12 +174,9 @@ static void read_select(struct reader *reader)
 		uint64_t words[3] = {0};
 
 		for (unsigned int set = 0; set < 3; set++)
-			if (reader->of[1 + set] != 0 &&
-			    !memory_read(reader->memory, reader->of[1 + set] + (uint64_t)first / 8, &words[set],
-					 sizeof(words[set]))) {
-				reader->call->unread = true;
+			if (reader->of[1 + set] != 0 && !read_bytes(reader, reader->of[1 + set] + (uint64_t)first / 8,
+								    &words[set], sizeof(words[set])))
 				return;
-			}
 		for (int bit = 0; bit < BITS_OF_WORD && first + bit < count; bit++) {
 			uint32_t wanted = 0;
 
@@ -207,7 +209,7 @@ static void read_address(struct reader *reader, unsigned int which, unsigned int
 	const uint64_t length = reader->of[which_length] < sizeof(bytes) ? reader->of[which_length] : sizeof(bytes);
 	struct text text = {0};
 
-	if (reader->of[which] == 0 || !memory_read(reader->memory, reader->of[which], bytes, (size_t)length))
+	if (reader->of[which] == 0 || length == 0 || !read_bytes(reader, reader->of[which], bytes, (size_t)length))
 		return;
 	socket_address_add(&text, bytes, (size_t)length);
 	set_object_text(reader, "to", "to ", &text);
@@ -220,7 +222,7 @@ static void read_path(struct reader *reader, unsigned int which)
 	struct text text = {0};
 	size_t length = 0;
 
-	while (length < sizeof(path) && memory_read(reader->memory, reader->of[which] + length, path + length, 1) &&
+	while (length < sizeof(path) && read_bytes(reader, reader->of[which] + length, path + length, 1) &&
 	       path[length] != '\0')
 		length++;
 	text_add(&text, path, length);
@@ -317,7 +319,7 @@ static void read_futex_waitv(struct reader *reader)
 	const uint32_t count = (uint32_t)reader->of[1];
 	uint64_t first[2];
 
-	if (count == 1 && memory_read(reader->memory, reader->of[0], first, sizeof(first)))
+	if (count == 1 && read_bytes(reader, reader->of[0], first, sizeof(first)))
 		set_object(reader, "futex 0x%llx", (unsigned long long)first[1]);
 	else
 		set_object(reader, "any of %u futexes", count);
@@ -329,7 +331,7 @@ static void read_signals(struct reader *reader)
 	struct text text = {0};
 	uint64_t set;
 
-	if (memory_read(reader->memory, reader->of[0], &set, sizeof(set))) {
+	if (read_bytes(reader, reader->of[0], &set, sizeof(set))) {
 		call_add_signals(&text, set);
 		set_object_text(reader, "signals", "one of the signals ", &text);
 	} else {
@@ -436,16 +438,17 @@ static void read_arguments(struct reader *reader, enum call_shape shape)
 	}
 }
 
-bool call_read(struct target *target, const struct system_call *at, bool same_clocks, struct call *ret)
+bool call_read(struct target *target, const struct system_call *at, enum call_source source, struct call *ret)
 {
 	const struct call_form *form = call_form_of(at->number);
-	struct reader reader = {.of = at->arguments, .same_clocks = same_clocks, .call = ret};
+	struct reader reader = {.of = at->arguments, .same_clocks = source == CALL_OF_SLEEPER, .call = ret};
 
 	*ret = (struct call){.at = *at, .name = system_call_name(at->number)};
 	if (!form)
 		return true;
-	reader.memory = memory_create(target_read_pages, target, PAGES);
-	if (!reader.memory)
+	if (source != CALL_OF_STOPPED)
+		reader.memory = memory_create(target_read_pages, target, PAGES);
+	if (!reader.memory && source != CALL_OF_STOPPED)
 		return false;
 	ret->action = form->action;
 	ret->locks = at->number == SYS_flock;

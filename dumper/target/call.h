@@ -56,7 +56,7 @@ struct call {
 	struct call_fd *fds;
 	size_t nr_fds;	  /* at most CALL_FDS_MAX */
 	uint64_t nr_more; /* how many more descriptors the call has */
-	bool unread;	  /* the descriptors, or the timeout, could not be read from the memory */
+	bool unread;	  /* something to which an argument points is not known: descriptors, a timeout, an address */
 	enum call_limit limit;
 	int64_t limit_ns;   /* for CALL_FOR: the duration */
 	bool has_until;	    /* for CALL_UNTIL: the time is known on the clock of this system */
@@ -68,13 +68,25 @@ struct call {
 /* Frees the memory. */
 void call_clear(struct call *call);
 
+/* Whose call is read, and so what can be known of it. */
+enum call_source {
+	CALL_OF_SLEEPER,      /* of a thread that sleeps on: all */
+	CALL_OF_OTHER_CLOCKS, /* the same, in another time namespace: points in time are not known */
+	CALL_OF_CORE,	      /* as it was when the core was written: points in time are not known */
+	/*
+	 * Of a thread that rbdump has stopped in the call. Since then, the thread may have been in other calls with the
+	 * same arguments, for example in poll(2) with another descriptor in the same array. So no memory is read: what
+	 * is in the registers was so when the stack was copied.
+	 */
+	CALL_OF_STOPPED,
+};
+
 /*
  * Reads a call. The memory to which the arguments point is read now, so the thread must still be in the call
  * afterwards; the caller checks that. Returns false if there is not enough memory.
- *   at           the call; `known` is true
- *   same_clocks  the target has rbdump's clocks: it is alive, and in the same time namespace
- *   ret          the caller clears it, even if the function fails
+ *   at   the call; `known` is true
+ *   ret  the caller clears it, even if the function fails
  */
-bool call_read(struct target *target, const struct system_call *at, bool same_clocks, struct call *ret);
+bool call_read(struct target *target, const struct system_call *at, enum call_source source, struct call *ret);
 
 #endif

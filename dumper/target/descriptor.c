@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "target/descriptor_info.h"
+#include "target/descriptor_mount.h"
 #include "target/descriptor_path.h"
 
 /* Documentation/admin-guide/devices.txt of the kernel. */
@@ -26,8 +27,10 @@
 struct place {
 	pid_t pid, tid;
 	int fd;
-	char link[64];	       /* the path of its link */
-	char target[PATH_MAX]; /* what the link says */
+	char link[64];			  /* the path of its link */
+	char target[PATH_MAX];		  /* what the link says */
+	bool foreign;			  /* a server or a program has the file: `status` is not known */
+	char type[DESCRIPTOR_MOUNT_TYPE]; /* the kind of its file system, if it has a path; "" if it is not known */
 	struct statx status;
 };
 
@@ -71,6 +74,8 @@ static const char *kind_of(const struct place *place)
 	/* Since Linux 6.9, a pidfd has a file system of its own (fs/pidfs.c). */
 	if (begins(target, "pidfd:["))
 		return "pidfd";
+	if (place->foreign)
+		return "unknown";
 	switch (place->status.stx_mode & S_IFMT) {
 	case S_IFSOCK:
 		return "socket";
@@ -113,8 +118,20 @@ static void add_inode(const struct place *place, struct facts *facts)
 				 (int64_t)makedev(place->status.stx_dev_major, place->status.stx_dev_minor));
 }
 
+/* All that is known of a file of a server. Whether it was deleted is not known, so its path is as the kernel gives it. */
+static void add_foreign(const struct place *place, struct facts *facts)
+{
+	facts_add_text(facts, "path", place->target);
+	if (place->type[0])
+		facts_add_text(facts, "file_system", place->type);
+}
+
 static void add_of_kind(const struct place *place, const char *kind, struct facts *facts)
 {
+	if (place->foreign) {
+		add_foreign(place, facts);
+		return;
+	}
 	if (strcmp(kind, "socket") == 0)
 		add_socket_protocol(place, facts);
 	if (strcmp(kind, "memfd") == 0) {
@@ -133,8 +150,8 @@ static void add_of_kind(const struct place *place, const char *kind, struct fact
 }
 
 /*
- * Follows the link. AT_STATX_DONT_SYNC: what the kernel has cached is enough, and a server or a program (NFS, FUSE)
- * that does not answer is not asked. False with errno.
+ * Reads the link, and follows it if no server and no program must be asked for that. AT_STATX_DONT_SYNC: what the kernel
+ * has cached is enough. False with errno.
  */
 static bool look_at(struct place *place)
 {
@@ -145,7 +162,10 @@ static bool look_at(struct place *place)
 	if (length < 0)
 		return false;
 	place->target[length] = '\0';
-	if (statx(AT_FDCWD, place->link, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &place->status) != 0)
+	/* What has no path is in file systems of the kernel's own, which no list of mounts has; so are memfds. */
+	place->foreign = place->target[0] == '/' && !begins(place->target, "/memfd:") &&
+			 !descriptor_mount_is_local(place->pid, place->tid, place->fd, place->type);
+	if (place->foreign || statx(AT_FDCWD, place->link, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &place->status) != 0)
 		place->status = (struct statx){0};
 	return true;
 }
@@ -187,7 +207,7 @@ static bool is_replaced(const struct place *set, const struct place *place, uint
 	struct kcmp_epoll_slot slot = {(unsigned int)set->fd, (unsigned int)place->fd, same_before};
 	long order = syscall(SYS_kcmp, place->tid, place->tid, KCMP_EPOLL_TFD, (unsigned long)place->fd, &slot);
 
-	return order > 0 || (inode != 0 && place->status.stx_ino != inode);
+	return order > 0 || (inode != 0 && !place->foreign && place->status.stx_ino != inode);
 }
 
 static void describe_target(const struct place *set, const struct descriptor_target *target, unsigned int same_before,

@@ -17,9 +17,11 @@
  *   kind        "file", "directory", "symlink", "terminal", "device", "block-device", "pipe", "fifo", "socket", "eventfd",
  *               "epoll", "timerfd", "signalfd", "inotify", "fanotify", "pidfd", "memfd", "userfaultfd", "io_uring", "bpf",
  *               "perf_event", "namespace", "other"; "closed": the thread has no such descriptor; "unknown": the
- *               kernel does not tell
+ *               kernel does not tell, or a server or a program would have to be asked
  *   path        of a file, directory, terminal, device or FIFO: its path in the target's root directory. Of a memfd: its
  *               name. For "other" and "bpf": what the kernel calls it
+ *   file_system the kind of file system ("nfs4"), if it may have to ask a server or a program. Then the file is not
+ *               looked at, and only `path` and `access` are known; `kind` is "unknown"
  *   deleted     true if no path leads to the file any more
  *   access      "read", "write", "read-write" or "path" (O_PATH)
  *   offset      where in the file the next read or write begins; only of a file

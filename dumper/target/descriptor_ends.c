@@ -15,6 +15,7 @@
 #include "base/addresses.h"
 #include "base/array.h"
 #include "base/clock.h"
+#include "target/descriptor_mount.h"
 #include "target/process_stat.h"
 
 struct search {
@@ -129,10 +130,36 @@ static void take(struct search *search, const struct address_map *map, uint64_t 
 	}
 }
 
+/* The last part of a path. */
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * Whether a path may lead to a wanted FIFO: it ends like its path. In another mount namespace, the folders before can
+ * have other names.
+ */
+static bool has_name_of_fifo(const struct search *search, const char *path)
+{
+	for (size_t i = 0; i < search->fifos.count; i++) {
+		const char *wanted = facts_text(search->wanted[search->fifos.pairs[i].other], "path");
+		const char *name = wanted ? last_part(wanted) : NULL;
+
+		/* The kernel may have appended " (deleted)". In `wanted`, bytes may have been escaped. */
+		if (name && (strncmp(name, last_part(path), strlen(name)) == 0 || strchr(name, '\\')))
+			return true;
+	}
+	return false;
+}
+
 static void look_at(struct search *search, struct candidate *candidate)
 {
 	char target[PATH_MAX];
 	ssize_t length = readlinkat(candidate->folder, candidate->name, target, sizeof(target) - 1);
+	char type[DESCRIPTOR_MOUNT_TYPE];
 	unsigned long long inode;
 	struct statx status;
 
@@ -143,7 +170,8 @@ static void look_at(struct search *search, struct candidate *candidate)
 		take(search, &search->pipes, inode, candidate);
 	else if (sscanf(target, "socket:[%llu]", &inode) == 1)
 		take(search, &search->sockets, inode, candidate);
-	else if (target[0] == '/' && search->fifos.count > 0 &&
+	else if (target[0] == '/' && search->fifos.count > 0 && has_name_of_fifo(search, target) &&
+		 descriptor_mount_is_local(candidate->pid, candidate->pid, candidate->fd, type) &&
 		 statx(candidate->folder, candidate->name, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) == 0 &&
 		 S_ISFIFO(status.stx_mode))
 		take(search, &search->fifos, status.stx_ino, candidate);

@@ -138,6 +138,7 @@ static void close_process(struct target *target)
 	drop_mappings(target);
 	free(target->threads);
 	addresses_clear(&target->restless);
+	address_map_clear(&target->uninterruptible);
 	if (target->memory_fd >= 0)
 		close(target->memory_fd);
 }

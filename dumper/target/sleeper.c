@@ -21,6 +21,9 @@ bool sleeper_find(struct target *target, pid_t tid, struct native_thread *ret)
 	if (look.asleep && look.switches != 0 && look.syscall >= 0 && look.interruptible)
 		pointer = thread_pointer(target, tid);
 	if (pointer == 0) {
+		const bool waits = look.asleep && look.syscall >= 0 && !look.interruptible && !look.stopped;
+
+		*ret = (struct native_thread){.tid = tid, .switches_fd = -1, .switches = waits ? look.switches : 0};
 		task_close(&task);
 		return false;
 	}

@@ -207,8 +207,14 @@ static void skip_sleepers(struct target *target, pid_t *tids, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct native_thread sleeper, *thread;
 
-		if (addresses_have(&target->restless, (uint64_t)tids[i]) || !sleeper_find(target, tids[i], &sleeper))
+		if (addresses_have(&target->restless, (uint64_t)tids[i]))
 			continue;
+		if (!sleeper_find(target, tids[i], &sleeper)) {
+			/* If there is not enough memory, less is known of it. */
+			if (sleeper.switches != 0)
+				(void)address_map_add(&target->uninterruptible, (uint64_t)tids[i], sleeper.switches);
+			continue;
+		}
 		thread = add_thread(target, tids[i]);
 		if (!thread) {
 			sleeper_forget(&sleeper);
@@ -217,6 +223,7 @@ static void skip_sleepers(struct target *target, pid_t *tids, size_t count)
 		*thread = sleeper;
 		tids[i] = 0;
 	}
+	address_map_sort(&target->uninterruptible);
 }
 
 /*
@@ -254,10 +261,13 @@ static int seize(const struct target *target, pid_t tid)
 static int ask_to_stop(struct target *target, pid_t tid, bool *changed)
 {
 	struct native_thread *thread = add_thread(target, tid);
+	const uint64_t *switches;
 	int errnum;
 
 	if (!thread)
 		return ENOMEM;
+	switches = address_map_find(&target->uninterruptible, (uint64_t)tid);
+	thread->switches = switches ? *switches : 0;
 	errnum = seize(target, tid);
 	if (errnum == 0) {
 		if (target->stopped_ns == 0)
@@ -410,6 +420,7 @@ struct error *live_stop(struct target *target, bool leave_sleepers)
 	int errnum = ESRCH;
 
 	target->nr_threads = 0;
+	address_map_clear(&target->uninterruptible);
 	target->stopped = true;
 	target->stopped_ns = 0;
 	hold_begin(target->pid);

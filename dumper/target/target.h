@@ -52,7 +52,11 @@ struct native_thread {
 	uint64_t fs_base;   /* thread pointer: what pthread_self() returns with glibc and musl; 0: not known */
 	int pending_signal; /* for a live process: the signal that the thread gets when it goes on; 0: none */
 	int switches_fd;    /* if asleep: the open schedstat file of the thread; else -1 */
-	uint64_t switches;  /* if asleep: how many times the thread had been given a CPU before live_stop() */
+	/*
+	 * How many times the thread had been given a CPU before live_stop(), if it was asleep or in an uninterruptible
+	 * sleep; otherwise 0.
+	 */
+	uint64_t switches;
 	/*
 	 * The registers. If the thread is asleep, only the instruction pointer and rsp are known. If the thread is not
 	 * stopped, no register is known.
@@ -131,6 +135,8 @@ struct target {
 	 * (mixed/sleepers.h).
 	 */
 	struct addresses restless;
+	/* During live_stop(): the tids of threads in an uninterruptible sleep, and their `switches`. */
+	struct address_map uninterruptible;
 
 	/* Core: */
 	struct core *core;

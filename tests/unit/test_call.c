@@ -49,7 +49,7 @@ static struct call call_of(int number, const uint64_t *arguments)
 	struct call call;
 
 	memcpy(at.arguments, arguments, sizeof(at.arguments));
-	assert_true(call_read(&target, &at, false, &call));
+	assert_true(call_read(&target, &at, CALL_OF_CORE, &call));
 	return call;
 }
 
@@ -123,7 +123,26 @@ static void test_memory_that_is_not_there(void **unused)
 
 	(void)unused;
 	assert_true(call.unread && call.nr_fds == 0 && call.limit == CALL_UNLIMITED);
-	check_sentence(&call, "waits for descriptors that could not be read");
+	check_sentence(&call, "waits for something that is not known");
+	call_clear(&call);
+}
+
+/* Of a thread that was stopped, only the registers are used. */
+static void test_stopped(void **unused)
+{
+	struct target target = {.operations = &operations};
+	const struct system_call poll = {.known = true, .number = SYS_poll, .arguments = {PLACE, 1, UINT64_MAX}};
+	const struct system_call read = {.known = true, .number = SYS_read, .arguments = {5, PLACE, 1}};
+	struct call call;
+
+	(void)unused;
+	end = UINT64_MAX / 2;
+	assert_true(call_read(&target, &poll, CALL_OF_STOPPED, &call));
+	assert_true(call.unread && call.nr_fds == 0);
+	call_clear(&call);
+	assert_true(call_read(&target, &read, CALL_OF_STOPPED, &call));
+	assert_true(!call.unread && call.nr_fds == 1 && call.fds[0].fd == 5);
+	check_sentence(&call, "reads from fd 5");
 	call_clear(&call);
 }
 
@@ -261,13 +280,10 @@ static void test_damaged_rows(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_any_arguments),
-	    cmocka_unit_test(test_memory_that_is_not_there),
-	    cmocka_unit_test(test_select_of_no_size),
-	    cmocka_unit_test(test_impossible_times),
-	    cmocka_unit_test(test_hostile_path),
-	    cmocka_unit_test(test_no_such_process),
-	    cmocka_unit_test(test_rows),
+	    cmocka_unit_test(test_any_arguments),    cmocka_unit_test(test_memory_that_is_not_there),
+	    cmocka_unit_test(test_stopped),	     cmocka_unit_test(test_select_of_no_size),
+	    cmocka_unit_test(test_impossible_times), cmocka_unit_test(test_hostile_path),
+	    cmocka_unit_test(test_no_such_process),  cmocka_unit_test(test_rows),
 	    cmocka_unit_test(test_damaged_rows),
 	};
 

@@ -14,6 +14,7 @@ import pathlib
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 
@@ -78,6 +79,14 @@ def files(folder):
     add("device", os.open("/dev/null", os.O_WRONLY), "device", path="/dev/null", access="write")
     add("namespace", os.open("/proc/self/ns/uts", os.O_RDONLY), "namespace", path=os.readlink("/proc/self/ns/uts"))
     add("memfd", os.memfd_create("a name", 0), "memfd", path="a name", size=0)
+
+
+def detached(folder):
+    """A file of a mount that no list has: nobody can know whether it is one of this machine."""
+    (folder / "mount").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder / "mount"], check=True)
+    add("detached", os.open(folder / "mount" / "file", os.O_CREAT | os.O_RDONLY), "unknown", path="/file", access="read", inode=None)
+    subprocess.run(["umount", "--lazy", folder / "mount"], check=True)
 
 
 def terminals():
@@ -247,6 +256,8 @@ def epoll():
 def main():
     folder = pathlib.Path(tempfile.mkdtemp(dir=sys.argv[1]))
     files(folder)
+    if os.path.ismount(sys.argv[1]):  # in a mount namespace of its own
+        detached(folder)
     terminals()
     pipes(folder)
     tcp("tcp4", socket.AF_INET, "127.0.0.1")

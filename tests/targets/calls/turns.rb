@@ -15,7 +15,7 @@ writer = Thread.new do
   loop do
     [FIRST, SECOND].each do |pipe|
       pipe[1].syswrite("x")
-      sleep(rand / 200)
+      sleep(rand / 50)
     end
   end
 end
