@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import subprocess
+import types
 
 import pytest
 from conftest import RUBIES, note_not_applicable
@@ -130,6 +131,30 @@ def test_core(rbdump, ruby, stripped, tmp_path):
         answer = read_core(rbdump, core, "--native=all")
         check_against_gdb(answer, gdb_stacks(ruby.path, core))
         check_places(answer, mixed.said, stripped)
+
+
+def with_compressed_symbols(extension, folder):
+    """The extension without debug info, with a compressed table of its symbols as some distributions leave it."""
+    path = folder / "mixed.so"
+    symbols, kept = folder / "symbols", folder / "kept"
+    kept.write_text("\n".join(METHODS))
+    for command in (
+        ["objcopy", "-S", "--keep-symbols", kept, extension.path, symbols],
+        ["xz", "-f", symbols],
+        ["objcopy", "-S", "--add-section", f".gnu_debugdata={symbols}.xz", extension.path, path],
+    ):
+        subprocess.run(command, check=True, timeout=60)
+    return path
+
+
+@pytest.mark.newest_ruby
+def test_compressed_symbols(rbdump, ruby, with_debug, tmp_path):
+    path = with_compressed_symbols(with_debug, tmp_path)
+    with Mixed(ruby, types.SimpleNamespace(path=path), depth=4) as mixed:
+        answer = dump(rbdump, mixed.pid, "--native")
+    names = [frame["name"] for thread in answer["threads"] for frame in native(thread) if frame["module"] == str(path)]
+    assert set(METHODS) <= set(names)
+    check_places(answer, mixed.said, with_debug)
 
 
 @pytest.mark.newest_ruby
