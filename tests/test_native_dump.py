@@ -252,6 +252,43 @@ def test_jit(rbdump, ruby, stripped):
 
 
 @pytest.mark.newest_ruby
+def test_perf_map(rbdump, ruby, stripped):
+    """The names of YJIT's code, from a file that only the process's user can have written."""
+    if "yjit" not in ruby.jits:
+        note_not_applicable(f"YJIT: {ruby.id} has none")
+        pytest.skip("no YJIT")
+    with Mixed(ruby, stripped, *ruby.jits["yjit"], depth=4) as mixed:
+        path = pathlib.Path(f"/tmp/perf-{mixed.pid}.map")
+
+        def jit():
+            answer = dump(rbdump, mixed.pid, "--native")
+            frames = [frame for thread in answer["threads"] for frame in native(thread)]
+            return [(frame["label"], frame["name"], int(frame["address"], 16)) for frame in frames if frame["label"].startswith("[JIT]")]
+
+        try:
+            assert {(label, name) for label, name, _ in jit()} == {("[JIT]", None)}
+            address = jit()[0][2]
+            path.write_text(f"nonsense\n{address - 16:x} 20 Some\x1b#code\nffffffffffffffff ff wraps around\n")
+            path.chmod(0o644)
+            assert ("[JIT] Some\x1b#code+0x10", "Some\x1b#code", address) in jit()
+            text = run(rbdump, mixed.pid, "--native").stdout
+            assert r"in '[JIT] Some\x1B#code+0x10' (native)" in text and "\x1b" not in text
+            path.chmod(0o666)
+            assert {(label, name) for label, name, _ in jit()} == {("[JIT]", None)}
+            path.chmod(0o644)
+            other = path.with_suffix(".other")
+            path.rename(other)
+            path.symlink_to(other)
+            assert {(label, name) for label, name, _ in jit()} == {("[JIT]", None)}
+            path.unlink()
+            path.hardlink_to(other)
+            assert {(label, name) for label, name, _ in jit()} == {("[JIT]", None)}
+        finally:
+            path.unlink(missing_ok=True)
+            path.with_suffix(".other").unlink(missing_ok=True)
+
+
+@pytest.mark.newest_ruby
 def test_crash(rbdump, ruby, stripped, tmp_path):
     """Ruby handles a SIGSEGV on a stack of its own: the stack is followed to the function that was interrupted."""
     reason = no_kernel_cores()

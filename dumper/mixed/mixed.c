@@ -29,12 +29,13 @@ struct error *mixed_create(const struct mixed_options *options, struct target *t
 	mixed->functions_left = FUNCTIONS_MAX;
 	walker = &mixed->walker;
 	walker->target = target;
+	mixed->names.pid = target->operations->runs ? target->pid : 0;
 	walker->module = module;
 	error = target->operations->runs ? machine_code_open(target->pid, &walker->code)
 					 : machine_code_of_target(target, &walker->code);
 	if (!error)
-		error = target->operations->runs ? symbolizer_open(target->pid, &mixed->symbolizer)
-						 : symbolizer_of_core(target, &mixed->symbolizer);
+		error = target->operations->runs ? symbolizer_open(target->pid, &mixed->names.symbolizer)
+						 : symbolizer_of_core(target, &mixed->names.symbolizer);
 	if (!error) {
 		walker->unwinder = unwinder_create(walker->code);
 		walker->stacks = native_stacks_create();
@@ -59,7 +60,8 @@ void mixed_destroy(struct mixed *mixed)
 	native_stacks_destroy(mixed->walker.stacks);
 	unwinder_destroy(mixed->walker.unwinder);
 	machine_code_close(mixed->walker.code);
-	symbolizer_close(mixed->symbolizer);
+	symbolizer_close(mixed->names.symbolizer);
+	perf_map_destroy(mixed->names.perf_map);
 	address_map_clear(&mixed->vm_stacks);
 	address_map_clear(&mixed->of_fibers);
 	addresses_clear(&mixed->calls_c);

@@ -95,7 +95,7 @@ static bool add_frames(struct mixed *mixed, const struct native_walk *walk, cons
 		} else if (item->index == walk->count) {
 			if (!native_names_add_lost(walk->lost, list))
 				return false;
-		} else if (!native_names_add(mixed->symbolizer, &walk->of[item->index], mixed->options.inlines, trace,
+		} else if (!native_names_add(&mixed->names, &walk->of[item->index], mixed->options.inlines, trace,
 					     list)) {
 			return false;
 		}

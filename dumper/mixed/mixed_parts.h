@@ -8,13 +8,12 @@
 #include "mixed/mixed_options.h"
 #include "mixed/native_names.h"
 #include "mixed/native_walk.h"
-#include "native/symbolize.h"
 #include "ruby/frame.h"
 
 struct mixed {
 	struct mixed_options options;
 	struct native_walker walker;
-	struct symbolizer *symbolizer;
+	struct native_names names;
 	uint64_t loop; /* where the function that interprets code begins; 0: not known */
 	size_t functions_left;
 	size_t nr_copied;	      /* how many threads were copied */
