@@ -82,7 +82,9 @@ def check_places(answer, said, extension):
     for name, subject in said.items():
         # One has called them before it went on in another fiber.
         stacks = [thread["frames"] for thread in answer["threads"] if thread["tid"] == subject["tid"]]
-        places = [[i for i, frame in enumerate(frames) if frame["kind"] == "native" and frame["name"] in methods] for frames in stacks]
+        places = [
+            [i for i, frame in enumerate(frames) if frame["kind"] == "native" and frame["name"] in methods] for frames in stacks
+        ]
         ((frames, at),) = [(frames, at) for frames, at in zip(stacks, places, strict=True) if at]
         counts = [len([frame for frame in frames[i:] if frame["kind"] != "native"]) for i in at]
         assert counts[::-1] == subject["counts"], name
@@ -99,7 +101,8 @@ def check_rest(rbdump, mixed, extension):
     assert [of_ruby(thread) for thread in with_ruby] == [thread["frames"] for thread in plain["threads"]]
     check_against_gdb(answer, gdb_stacks("-p", mixed.pid))
     check_places(answer, mixed.said, extension)
-    tasks = {int(task.name): task.joinpath("comm").read_text().strip() for task in pathlib.Path(f"/proc/{mixed.pid}/task").iterdir()}
+    folders = pathlib.Path(f"/proc/{mixed.pid}/task").iterdir()
+    tasks = {int(task.name): task.joinpath("comm").read_text().strip() for task in folders}
     assert {thread["tid"] for thread in answer["threads"]} == set(tasks)
     assert all(thread["name"] == tasks[thread["tid"]] for thread in answer["threads"] if "native" in thread)
     fibers = [thread for thread in answer["threads"] if is_suspended(thread)]
@@ -263,7 +266,8 @@ def test_perf_map(rbdump, ruby, stripped):
         def jit():
             answer = dump(rbdump, mixed.pid, "--native")
             frames = [frame for thread in answer["threads"] for frame in native(thread)]
-            return [(frame["label"], frame["name"], int(frame["address"], 16)) for frame in frames if frame["label"].startswith("[JIT]")]
+            found = [frame for frame in frames if frame["label"].startswith("[JIT]")]
+            return [(frame["label"], frame["name"], int(frame["address"], 16)) for frame in found]
 
         try:
             assert {(label, name) for label, name, _ in jit()} == {("[JIT]", None)}
