@@ -11,7 +11,7 @@ from conftest import RUBIES, note_not_applicable
 from harness.core import gcore_of, no_kernel_cores, read_core
 from harness.dump import dump, run
 from harness.native import addresses, check_against_gdb, gdb_stacks, is_suspended, lost, native, of_ruby
-from harness.process import is_untouched
+from harness.process import is_untouched, wait_until
 from harness.under_gdb import stop_in
 
 HERE = pathlib.Path(__file__).parent / "targets/native"
@@ -179,6 +179,24 @@ def test_inlines(rbdump, ruby, with_debug):
             assert ours == [frame for frame in stacks[thread["tid"]] if frame[0] in pcs]
             number += sum(inlined for _, _, inlined in ours)
         assert number > 10
+
+
+@pytest.mark.newest_ruby
+def test_sleeper_that_is_stopped(rbdump, ruby, stripped):
+    """A thread that sleeps where only rbp tells the frame: its registers are needed, so it is stopped, and goes on to sleep."""
+    with Mixed(ruby, stripped, depth=2) as mixed:
+        mixed.tell("wait")
+        waits = pathlib.Path(f"/proc/{mixed.pid}/task/{mixed.pid}/syscall")
+        wait_until(lambda: waits.read_text().split()[0] == "34", "it sleeps in pause(2)")
+        assert dump(rbdump, mixed.pid)["pause_us"] == 0
+        answer = dump(rbdump, mixed.pid, "--native=all")
+        assert answer["pause_us"] > 0
+        check_against_gdb(answer, gdb_stacks("-p", mixed.pid))
+        (main,) = [thread for thread in answer["threads"] if thread["main"] and not is_suspended(thread)]
+        assert main["frames"][0]["name"] == stripped.names["mixed_waits"]
+        assert main["frames"][1]["name"] == "Mixed.waits"
+        assert waits.read_text().split()[0] == "34"
+        assert is_untouched(mixed.pid)
 
 
 @pytest.mark.newest_ruby
