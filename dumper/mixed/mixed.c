@@ -13,9 +13,6 @@
 /* How many more threads may begin between the preparation and the pause. */
 #define NEW_THREADS 64u
 
-/* The maximum number of native functions in a trace. */
-#define FUNCTIONS_MAX 262144u
-
 struct error *mixed_create(const struct mixed_options *options, struct target *target, const struct module *module,
 			   struct mixed **ret)
 {
@@ -26,7 +23,6 @@ struct error *mixed_create(const struct mixed_options *options, struct target *t
 	if (!mixed)
 		return error_no_memory();
 	mixed->options = *options;
-	mixed->functions_left = FUNCTIONS_MAX;
 	walker = &mixed->walker;
 	walker->target = target;
 	mixed->names.pid = target->operations->runs ? target->pid : 0;

@@ -10,6 +10,9 @@
 #include "mixed/native_walk.h"
 #include "ruby/frame.h"
 
+/* The maximum number of native functions in a trace. */
+#define MIXED_FUNCTIONS_MAX 262144u
+
 struct mixed {
 	struct mixed_options options;
 	struct native_walker walker;

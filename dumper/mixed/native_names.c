@@ -22,17 +22,23 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* A name with an offset, owned by the trace. NULL if there is not enough memory. */
-static const char *with_offset(struct trace *trace, const char *name, uint64_t offset)
+/* Words and a number, owned by the trace. NULL if there is not enough memory. */
+static const char *with_number(struct trace *trace, const char *before, const char *name, const char *between,
+			       uint64_t number)
 {
 	struct text text = {0};
 	const char *kept;
 
-	text_add(&text, name, strlen(name));
-	text_format(&text, "+0x%" PRIx64, offset);
+	text_format(&text, "%s%s%s0x%" PRIx64, before, name, between, number);
 	kept = text.failed ? NULL : trace_string(trace, text.data);
 	text_clear(&text);
 	return kept;
+}
+
+/* A name with an offset. */
+static const char *with_offset(struct trace *trace, const char *name, uint64_t offset)
+{
+	return with_number(trace, "", name, "+", offset);
 }
 
 /* The longest name of JIT-compiled code. */
@@ -65,16 +71,11 @@ static struct trace_frame without_file(struct native_names *names, const struct 
 	uint64_t start = 0;
 
 	if (!generated)
-		frame.label = with_offset(trace, "", function->ip);
+		frame.label = with_number(trace, "", "", "", function->ip);
 	else
 		frame.name = name_of_generated(names, function->ip - (function->is_caller ? 1 : 0), trace, &start);
-	if (frame.name) {
-		struct text text = {0};
-
-		text_format(&text, "[JIT] %s+0x%" PRIx64, frame.name, function->ip - start);
-		frame.label = text.failed ? NULL : trace_string(trace, text.data);
-		text_clear(&text);
-	}
+	if (frame.name)
+		frame.label = with_number(trace, "[JIT] ", frame.name, "+", function->ip - start);
 	return frame;
 }
 
