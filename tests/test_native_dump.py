@@ -4,13 +4,14 @@ import json
 import pathlib
 import re
 import subprocess
+import types
 
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.core import gcore_of, no_kernel_cores, read_core
 from harness.dump import dump, run
 from harness.native import addresses, check_against_gdb, gdb_stacks, is_suspended, lost, native, of_ruby
-from harness.process import is_untouched
+from harness.process import is_untouched, wait_until
 from harness.under_gdb import stop_in
 
 HERE = pathlib.Path(__file__).parent / "targets/native"
@@ -81,7 +82,9 @@ def check_places(answer, said, extension):
     for name, subject in said.items():
         # One has called them before it went on in another fiber.
         stacks = [thread["frames"] for thread in answer["threads"] if thread["tid"] == subject["tid"]]
-        places = [[i for i, frame in enumerate(frames) if frame["kind"] == "native" and frame["name"] in methods] for frames in stacks]
+        places = [
+            [i for i, frame in enumerate(frames) if frame["kind"] == "native" and frame["name"] in methods] for frames in stacks
+        ]
         ((frames, at),) = [(frames, at) for frames, at in zip(stacks, places, strict=True) if at]
         counts = [len([frame for frame in frames[i:] if frame["kind"] != "native"]) for i in at]
         assert counts[::-1] == subject["counts"], name
@@ -98,7 +101,8 @@ def check_rest(rbdump, mixed, extension):
     assert [of_ruby(thread) for thread in with_ruby] == [thread["frames"] for thread in plain["threads"]]
     check_against_gdb(answer, gdb_stacks("-p", mixed.pid))
     check_places(answer, mixed.said, extension)
-    tasks = {int(task.name): task.joinpath("comm").read_text().strip() for task in pathlib.Path(f"/proc/{mixed.pid}/task").iterdir()}
+    folders = pathlib.Path(f"/proc/{mixed.pid}/task").iterdir()
+    tasks = {int(task.name): task.joinpath("comm").read_text().strip() for task in folders}
     assert {thread["tid"] for thread in answer["threads"]} == set(tasks)
     assert all(thread["name"] == tasks[thread["tid"]] for thread in answer["threads"] if "native" in thread)
     fibers = [thread for thread in answer["threads"] if is_suspended(thread)]
@@ -132,6 +136,30 @@ def test_core(rbdump, ruby, stripped, tmp_path):
         check_places(answer, mixed.said, stripped)
 
 
+def with_compressed_symbols(extension, folder):
+    """The extension without debug info, with a compressed table of its symbols as some distributions leave it."""
+    path = folder / "mixed.so"
+    symbols, kept = folder / "symbols", folder / "kept"
+    kept.write_text("\n".join(METHODS))
+    for command in (
+        ["objcopy", "-S", "--keep-symbols", kept, extension.path, symbols],
+        ["xz", "-f", symbols],
+        ["objcopy", "-S", "--add-section", f".gnu_debugdata={symbols}.xz", extension.path, path],
+    ):
+        subprocess.run(command, check=True, timeout=60)
+    return path
+
+
+@pytest.mark.newest_ruby
+def test_compressed_symbols(rbdump, ruby, with_debug, tmp_path):
+    path = with_compressed_symbols(with_debug, tmp_path)
+    with Mixed(ruby, types.SimpleNamespace(path=path), depth=4) as mixed:
+        answer = dump(rbdump, mixed.pid, "--native")
+    names = [frame["name"] for thread in answer["threads"] for frame in native(thread) if frame["module"] == str(path)]
+    assert set(METHODS) <= set(names)
+    check_places(answer, mixed.said, with_debug)
+
+
 @pytest.mark.newest_ruby
 def test_inlines(rbdump, ruby, with_debug):
     """With the functions that are inlined in Ruby's file, as gdb has them."""
@@ -151,6 +179,24 @@ def test_inlines(rbdump, ruby, with_debug):
             assert ours == [frame for frame in stacks[thread["tid"]] if frame[0] in pcs]
             number += sum(inlined for _, _, inlined in ours)
         assert number > 10
+
+
+@pytest.mark.newest_ruby
+def test_sleeper_that_is_stopped(rbdump, ruby, stripped):
+    """A thread that sleeps where only rbp tells the frame: its registers are needed, so it is stopped, and goes on to sleep."""
+    with Mixed(ruby, stripped, depth=2) as mixed:
+        mixed.tell("wait")
+        waits = pathlib.Path(f"/proc/{mixed.pid}/task/{mixed.pid}/syscall")
+        wait_until(lambda: waits.read_text().split()[0] == "34", "it sleeps in pause(2)")
+        assert dump(rbdump, mixed.pid)["pause_us"] == 0
+        answer = dump(rbdump, mixed.pid, "--native=all")
+        assert answer["pause_us"] > 0
+        check_against_gdb(answer, gdb_stacks("-p", mixed.pid))
+        (main,) = [thread for thread in answer["threads"] if thread["main"] and not is_suspended(thread)]
+        assert main["frames"][0]["name"] == stripped.names["mixed_waits"]
+        assert main["frames"][1]["name"] == "Mixed.waits"
+        assert waits.read_text().split()[0] == "34"
+        assert is_untouched(mixed.pid)
 
 
 @pytest.mark.newest_ruby
@@ -224,6 +270,44 @@ def test_jit(rbdump, ruby, stripped):
             assert addresses(thread)[: inside + 1] == expected[: inside + 1]
         assert native(thread)[-1]["name"] in ("_start", "clone3", "__clone3", "fiber_entry")
     assert any(frame["label"] == "[JIT]" for thread in answer["threads"] for frame in native(thread))
+
+
+@pytest.mark.newest_ruby
+def test_perf_map(rbdump, ruby, stripped):
+    """The names of YJIT's code, from a file that only the process's user can have written."""
+    if "yjit" not in ruby.jits:
+        note_not_applicable(f"YJIT: {ruby.id} has none")
+        pytest.skip("no YJIT")
+    with Mixed(ruby, stripped, *ruby.jits["yjit"], depth=4) as mixed:
+        path = pathlib.Path(f"/tmp/perf-{mixed.pid}.map")
+
+        def jit():
+            answer = dump(rbdump, mixed.pid, "--native")
+            frames = [frame for thread in answer["threads"] for frame in native(thread)]
+            found = [frame for frame in frames if frame["label"].startswith("[JIT]")]
+            return [(frame["label"], frame["name"], int(frame["address"], 16)) for frame in found]
+
+        try:
+            assert {(label, name) for label, name, _ in jit()} == {("[JIT]", None)}
+            address = jit()[0][2]
+            path.write_text(f"nonsense\n{address - 16:x} 20 Some\x1b#code\nffffffffffffffff ff wraps around\n")
+            path.chmod(0o644)
+            assert ("[JIT] Some\x1b#code+0x10", "Some\x1b#code", address) in jit()
+            text = run(rbdump, mixed.pid, "--native").stdout
+            assert r"in '[JIT] Some\x1B#code+0x10' (native)" in text and "\x1b" not in text
+            path.chmod(0o666)
+            assert {(label, name) for label, name, _ in jit()} == {("[JIT]", None)}
+            path.chmod(0o644)
+            other = path.with_suffix(".other")
+            path.rename(other)
+            path.symlink_to(other)
+            assert {(label, name) for label, name, _ in jit()} == {("[JIT]", None)}
+            path.unlink()
+            path.hardlink_to(other)
+            assert {(label, name) for label, name, _ in jit()} == {("[JIT]", None)}
+        finally:
+            path.unlink(missing_ok=True)
+            path.with_suffix(".other").unlink(missing_ok=True)
 
 
 @pytest.mark.newest_ruby

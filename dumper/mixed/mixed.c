@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "mixed/mixed.h"
 #include "mixed/mixed_parts.h"
-#include "mixed/sleepers.h"
 #include "target/stopping.h"
 
 /* How many pages of instructions are kept at a time. */
@@ -12,9 +11,6 @@
 
 /* How many more threads may begin between the preparation and the pause. */
 #define NEW_THREADS 64u
-
-/* The maximum number of native functions in a trace. */
-#define FUNCTIONS_MAX 262144u
 
 struct error *mixed_create(const struct mixed_options *options, struct target *target, const struct module *module,
 			   struct mixed **ret)
@@ -26,15 +22,15 @@ struct error *mixed_create(const struct mixed_options *options, struct target *t
 	if (!mixed)
 		return error_no_memory();
 	mixed->options = *options;
-	mixed->functions_left = FUNCTIONS_MAX;
 	walker = &mixed->walker;
 	walker->target = target;
+	mixed->names.pid = target->operations->runs ? target->pid : 0;
 	walker->module = module;
 	error = target->operations->runs ? machine_code_open(target->pid, &walker->code)
 					 : machine_code_of_target(target, &walker->code);
 	if (!error)
-		error = target->operations->runs ? symbolizer_open(target->pid, &mixed->symbolizer)
-						 : symbolizer_of_core(target, &mixed->symbolizer);
+		error = target->operations->runs ? symbolizer_open(target->pid, &mixed->names.symbolizer)
+						 : symbolizer_of_core(target, &mixed->names.symbolizer);
 	if (!error) {
 		walker->unwinder = unwinder_create(walker->code);
 		walker->stacks = native_stacks_create();
@@ -59,10 +55,13 @@ void mixed_destroy(struct mixed *mixed)
 	native_stacks_destroy(mixed->walker.stacks);
 	unwinder_destroy(mixed->walker.unwinder);
 	machine_code_close(mixed->walker.code);
-	symbolizer_close(mixed->symbolizer);
+	symbolizer_close(mixed->names.symbolizer);
+	perf_map_destroy(mixed->names.perf_map);
 	address_map_clear(&mixed->vm_stacks);
 	address_map_clear(&mixed->of_fibers);
 	addresses_clear(&mixed->calls_c);
+	sleepers_clear(&mixed->sleepers);
+	free(mixed->copies);
 	free(mixed->fibers);
 	free(mixed);
 }
@@ -107,18 +106,21 @@ static bool note_fibers(struct mixed *mixed, const struct ruby_fibers *fibers)
 bool mixed_prepare(struct mixed *mixed, const struct ruby_fibers *fibers, const struct stack *stacks, size_t nr_stacks)
 {
 	struct target *target = mixed->walker.target;
-	size_t nr_threads = 0;
-	pid_t *tids;
+	struct native_stacks *copies = mixed->walker.stacks;
+	size_t nr_threads = 0, count;
 
-	if (!mixed_note_vm_stacks(mixed, stacks, nr_stacks) || !note_fibers(mixed, fibers) ||
-	    !sleepers_choose(&mixed->walker))
-		return false;
 	/* Stacks may be in memory that is new. */
 	if (target->operations->update_mappings)
 		target->operations->update_mappings(target);
-	tids = live_list_threads(target->pid, &nr_threads);
-	free(tids);
-	return native_stacks_prepare(mixed->walker.stacks, nr_threads + NEW_THREADS + fibers->count);
+	free(live_list_threads(target->pid, &nr_threads));
+	count = nr_threads + NEW_THREADS;
+	if (!mixed_note_vm_stacks(mixed, stacks, nr_stacks) || !note_fibers(mixed, fibers) ||
+	    !sleepers_copy(&mixed->walker, &mixed->sleepers) ||
+	    !array_make_room(mixed->copies, mixed->copies_capacity, count) ||
+	    !native_stacks_reserve(copies, mixed->sleepers.count + count + fibers->count))
+		return false;
+	native_stacks_provide(copies, count - mixed->sleepers.count + fibers->count);
+	return true;
 }
 
 static uint64_t stack_pointer(const struct thread_registers *registers)
@@ -142,15 +144,27 @@ static uint64_t sp_of_left(uint64_t end)
 	return end > 64 ? end - 64 : 0;
 }
 
+/* The index of the copy of a thread's stack; the copy may still have to be made. */
+static size_t copy_of(struct mixed *mixed, const struct native_thread *thread, size_t *nr_copies)
+{
+	const size_t sleeper = sleepers_find(&mixed->sleepers, thread);
+
+	if (sleeper != SIZE_MAX)
+		return sleeper;
+	native_stacks_want(mixed->walker.stacks, mixed->walker.target, stack_pointer(&thread->registers));
+	return (*nr_copies)++;
+}
+
 void mixed_copy(struct mixed *mixed, const struct ruby *ruby)
 {
 	const struct target *target = mixed->walker.target;
 	struct native_stacks *stacks = mixed->walker.stacks;
+	size_t nr_copies = mixed->sleepers.count;
 
-	native_stacks_forget(stacks);
-	mixed->nr_copied = target->nr_threads;
-	for (size_t i = 0; i < target->nr_threads; i++)
-		native_stacks_want(stacks, target, stack_pointer(&target->threads[i].registers));
+	native_stacks_keep(stacks, nr_copies);
+	for (size_t i = 0; i < target->nr_threads && i < mixed->copies_capacity; i++)
+		mixed->copies[i] = copy_of(mixed, &target->threads[i], &nr_copies);
+	mixed->nr_copied = nr_copies;
 	for (size_t i = 0; i < mixed->nr_fibers; i++)
 		native_stacks_want(stacks, target, sp_of_left(end_of_fiber(ruby, mixed->fibers[i])));
 	native_stacks_copy(stacks, target);
@@ -196,7 +210,8 @@ static bool walk_thread(struct mixed *mixed, size_t index, struct native_walk *r
 		ret->lost = thread->refused ? "the kernel refused to stop the thread" : "the thread did not stop";
 		return true;
 	}
-	stack = stack_copy(mixed, index, stack_pointer(registers));
+	stack = stack_copy(mixed, index < mixed->copies_capacity ? mixed->copies[index] : SIZE_MAX,
+			   stack_pointer(registers));
 	return native_walk(&mixed->walker, registers, false, &stack, ret);
 }
 

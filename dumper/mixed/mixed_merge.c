@@ -95,7 +95,7 @@ static bool add_frames(struct mixed *mixed, const struct native_walk *walk, cons
 		} else if (item->index == walk->count) {
 			if (!native_names_add_lost(walk->lost, list))
 				return false;
-		} else if (!native_names_add(mixed->symbolizer, &walk->of[item->index], mixed->options.inlines, trace,
+		} else if (!native_names_add(&mixed->names, &walk->of[item->index], mixed->options.inlines, trace,
 					     list)) {
 			return false;
 		}
@@ -227,7 +227,12 @@ static bool walk_one(struct mixed *mixed, const struct ruby *ruby, const struct 
 static bool merge_all(struct mixed *mixed, const struct ruby *ruby, const struct stack *stacks, struct trace *trace)
 {
 	struct native_walk *walks = calloc(trace->nr_threads + 1, sizeof(*walks));
-	bool enough = walks && mixed_note_vm_stacks(mixed, stacks, trace->nr_threads);
+	bool enough;
+
+	/* Of a core, several layouts may be tried. */
+	mixed->loop = 0;
+	mixed->functions_left = MIXED_FUNCTIONS_MAX;
+	enough = walks && mixed_note_vm_stacks(mixed, stacks, trace->nr_threads);
 
 	for (size_t i = 0; i < trace->nr_threads && enough; i++)
 		enough = walk_one(mixed, ruby, &trace->threads[i], &walks[i]) &&

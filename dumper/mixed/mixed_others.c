@@ -41,7 +41,7 @@ static bool take_frames(struct mixed *mixed, const struct native_walk *walk, str
 	bool enough = true;
 
 	for (size_t i = 0; i < walk->count && enough; i++)
-		enough = native_names_add(mixed->symbolizer, &walk->of[i], mixed->options.inlines, trace, &list);
+		enough = native_names_add(&mixed->names, &walk->of[i], mixed->options.inlines, trace, &list);
 	if (enough && walk->lost)
 		enough = native_names_add_lost(walk->lost, &list);
 	thread->frames = list.of;

@@ -8,16 +8,22 @@
 #include "mixed/mixed_options.h"
 #include "mixed/native_names.h"
 #include "mixed/native_walk.h"
-#include "native/symbolize.h"
+#include "mixed/sleepers.h"
 #include "ruby/frame.h"
+
+/* The maximum number of native functions in a trace. */
+#define MIXED_FUNCTIONS_MAX 262144u
 
 struct mixed {
 	struct mixed_options options;
 	struct native_walker walker;
-	struct symbolizer *symbolizer;
+	struct native_names names;
 	uint64_t loop; /* where the function that interprets code begins; 0: not known */
 	size_t functions_left;
-	size_t nr_copied;	      /* how many threads were copied */
+	struct sleepers sleepers; /* the threads whose stacks were copied before the pause */
+	size_t *copies;		  /* for each native thread of the target: the index of its copy */
+	size_t copies_capacity;
+	size_t nr_copied;	      /* how many copies there are before those of the fibers */
 	struct address_map vm_stacks; /* from the start of a VM stack to its end */
 	struct address_map of_fibers; /* from an rb_fiber_t to its index in `fibers` */
 	uint64_t *fibers;	      /* the suspended fibers whose stacks were copied after those of the threads */

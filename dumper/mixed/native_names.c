@@ -22,29 +22,61 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* A name with an offset, owned by the trace. NULL if there is not enough memory. */
-static const char *with_offset(struct trace *trace, const char *name, uint64_t offset)
+/* Words and a number, owned by the trace. NULL if there is not enough memory. */
+static const char *with_number(struct trace *trace, const char *before, const char *name, const char *between,
+			       uint64_t number)
 {
 	struct text text = {0};
 	const char *kept;
 
-	text_add(&text, name, strlen(name));
-	text_format(&text, "+0x%" PRIx64, offset);
+	text_format(&text, "%s%s%s0x%" PRIx64, before, name, between, number);
 	kept = text.failed ? NULL : trace_string(trace, text.data);
 	text_clear(&text);
 	return kept;
 }
 
+/* A name with an offset. */
+static const char *with_offset(struct trace *trace, const char *name, uint64_t offset)
+{
+	return with_number(trace, "", name, "+", offset);
+}
+
+/* The longest name of JIT-compiled code. */
+#define GENERATED_NAME 1024u
+
+/* The name that the JIT compiler has given its code, owned by the trace. NULL if there is none. */
+static const char *name_of_generated(struct native_names *names, uint64_t address, struct trace *trace, uint64_t *start)
+{
+	struct text text = {0};
+	const char *name, *kept;
+
+	if (!names->perf_map_read && names->pid != 0)
+		names->perf_map = perf_map_read(names->pid);
+	names->perf_map_read = true;
+	name = perf_map_find(names->perf_map, address, start);
+	if (!name)
+		return NULL;
+	text_add(&text, name, strnlen(name, GENERATED_NAME));
+	kept = text.failed || !text.data ? NULL : trace_string(trace, text.data);
+	text_clear(&text);
+	return kept;
+}
+
 /* Code that is not from a file. */
-static struct trace_frame unnamed(const struct walked_function *function, struct trace *trace)
+static struct trace_frame without_file(struct native_names *names, const struct walked_function *function,
+				       struct trace *trace)
 {
 	const bool generated = function->function.kind == MACHINE_CODE_GENERATED;
+	struct trace_frame frame = {.kind = TRACE_NATIVE, .address = function->ip, .label = "[JIT]"};
+	uint64_t start = 0;
 
-	return (struct trace_frame){
-	    .kind = TRACE_NATIVE,
-	    .address = function->ip,
-	    .label = generated ? "[JIT]" : with_offset(trace, "", function->ip),
-	};
+	if (!generated)
+		frame.label = with_number(trace, "", "", "", function->ip);
+	else
+		frame.name = name_of_generated(names, function->ip - (function->is_caller ? 1 : 0), trace, &start);
+	if (frame.name)
+		frame.label = with_number(trace, "[JIT] ", frame.name, "+", function->ip - start);
+	return frame;
 }
 
 /* Adds the functions that are inlined at the address. */
@@ -102,14 +134,15 @@ static void place_function(const struct symbolized *symbolized, struct trace *tr
 	frame->line = frame->has_line ? line : 0;
 }
 
-bool native_names_add(struct symbolizer *symbolizer, const struct walked_function *function, bool inlines,
+bool native_names_add(struct native_names *names, const struct walked_function *function, bool inlines,
 		      struct trace *trace, struct frame_list *list)
 {
 	struct trace_frame frame = {.kind = TRACE_NATIVE, .address = function->ip};
 	struct symbolized symbolized;
 
-	if (!symbolize(symbolizer, function->ip - (function->is_caller ? 1 : 0), &symbolized) || !symbolized.module) {
-		frame = unnamed(function, trace);
+	if (!symbolize(names->symbolizer, function->ip - (function->is_caller ? 1 : 0), &symbolized) ||
+	    !symbolized.module) {
+		frame = without_file(names, function, trace);
 		return frame.label && add(list, frame);
 	}
 	if (inlines && !add_inlined(&symbolized, function, trace, list))

@@ -5,6 +5,7 @@
 #define RBDUMP_NATIVE_NAMES_H
 
 #include "mixed/native_walk.h"
+#include "mixed/perf_map.h"
 #include "native/symbolize.h"
 #include "trace/trace.h"
 
@@ -14,13 +15,21 @@ struct frame_list {
 	size_t count, capacity;
 };
 
+/* Where the names of functions come from. */
+struct native_names {
+	struct symbolizer *symbolizer;
+	pid_t pid;		   /* of a live process, to read its perf map when a name is first needed; 0: a core */
+	struct perf_map *perf_map; /* NULL: not read, or none */
+	bool perf_map_read;
+};
+
 /*
  * Adds a frame for a native function.
  *   inlines  if true, also adds the functions that are inlined there, before it
  *   trace    receives the strings
  * Returns false if there is not enough memory.
  */
-bool native_names_add(struct symbolizer *symbolizer, const struct walked_function *function, bool inlines,
+bool native_names_add(struct native_names *names, const struct walked_function *function, bool inlines,
 		      struct trace *trace, struct frame_list *list);
 
 /* Adds the mark that the native stack could not be followed. `why` is never freed. */

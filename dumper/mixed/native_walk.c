@@ -15,7 +15,7 @@
 /* The longest instruction that calls: ff 94 24 and four bytes. */
 #define CALL_LENGTH 7u
 
-static const char *reason_of(enum unwind_result result, const struct native_stack *stack)
+static const char *reason_of(enum unwind_result result, const struct native_stack *stack, bool runs)
 {
 	switch (result) {
 	case UNWIND_NO_RULE:
@@ -26,7 +26,8 @@ static const char *reason_of(enum unwind_result result, const struct native_stac
 		return "a register that is needed here is not known";
 	case UNWIND_NOT_COPIED:
 		return stack->cut ? "only the innermost part of the native stack was copied"
-				  : "it continues in memory that was not copied";
+		       : runs	  ? "it continues in memory that was not copied"
+				  : "it continues in memory that is not in the core";
 	case UNWIND_NOT_ABOVE:
 		return "the next frame would not be above this one";
 	default:
@@ -161,7 +162,7 @@ static bool step(const struct native_walker *walker, struct unwind_registers *re
 	}
 	if (result == UNWIND_CALLER || result == UNWIND_INTERRUPTED)
 		return true;
-	walk->lost = reason_of(result, stack);
+	walk->lost = reason_of(result, stack, walker->target->operations->runs);
 	walk->needs_registers = result == UNWIND_NOT_KNOWN;
 	return false;
 }

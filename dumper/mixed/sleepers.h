@@ -11,10 +11,31 @@
 
 #include "mixed/native_walk.h"
 
+/* A thread whose stack was copied while it slept. */
+struct sleeper {
+	pid_t tid;
+	uint64_t switches; /* how many times the thread had been given a CPU before the copy */
+};
+
+/* The threads in ascending order of their tids. Their copies have the same indexes. A zeroed struct is empty. */
+struct sleepers {
+	struct sleeper *of;
+	size_t count, capacity;
+};
+
+void sleepers_clear(struct sleepers *sleepers);
+
 /*
- * Adds the threads that must be stopped to `restless` of the target. Replaces the copies of the walker's stacks, which
- * must be prepared for one stack. Returns false if there is not enough memory.
+ * Returns the index of the copy of a thread's stack. Returns SIZE_MAX if there is none, if the thread is not asleep, or if
+ * it has run since the copy.
  */
-bool sleepers_choose(const struct native_walker *walker);
+size_t sleepers_find(const struct sleepers *sleepers, const struct native_thread *thread);
+
+/*
+ * Copies the stacks of sleeping threads, in place of all copies of before. This happens before the process is stopped, so
+ * the copies take no time of the pause. Adds the threads that must be stopped to `restless` of the target. Returns false if
+ * there is not enough memory.
+ */
+bool sleepers_copy(const struct native_walker *walker, struct sleepers *ret);
 
 #endif

@@ -30,6 +30,7 @@ struct read_file {
 	uint64_t unbias; /* address in the target = address in the debug info + unbias */
 	/* Its symbols; those of a separate debug file only if the file itself has no .symtab. */
 	struct symbols *symbols, *debug_symbols;
+	bool compressed; /* the file has more symbols in .gnu_debugdata */
 };
 
 struct symbolizer {
@@ -227,6 +228,27 @@ static void find_functions(struct symbolizer *symbolizer, const struct read_file
 	}
 }
 
+/* Whether a section has a name. */
+static bool is_named(Elf *elf, const GElf_Shdr *header, const char *wanted)
+{
+	size_t names;
+	const char *name = elf_getshdrstrndx(elf, &names) == 0 ? elf_strptr(elf, names, header->sh_name) : NULL;
+
+	return name && strcmp(name, wanted) == 0;
+}
+
+/* Whether the file has a compressed table of symbols: some distributions leave one in stripped files. */
+static bool has_compressed_symbols(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) && is_named(elf, &header, ".gnu_debugdata"))
+			return true;
+	return false;
+}
+
 static bool has_symtab(Elf *elf)
 {
 	Elf_Scn *section = NULL;
@@ -257,13 +279,30 @@ static void read_mapped(struct symbolizer *symbolizer, struct mapped_file *mappe
 	debug = file->dwarf ? dwarf_getelf(file->dwarf) : NULL;
 	if (debug && debug != file->elf && !has_symtab(file->elf))
 		file->debug_symbols = symbols_read(debug);
+	file->compressed = !file->debug_symbols && !has_symtab(file->elf) && has_compressed_symbols(file->elf);
+}
+
+/*
+ * Finds the symbol of an address in .gnu_debugdata, which libdwfl unpacks. Returns `name` if no other symbol begins closer
+ * to the address.
+ */
+static const char *find_compressed(const struct read_file *file, uint64_t address, const char *name, uint64_t *start)
+{
+	GElf_Off offset = 0;
+	GElf_Sym symbol;
+	const char *found = dwfl_module_addrinfo(file->module, address, &offset, &symbol, NULL, NULL, NULL);
+
+	if (!found || symbol.st_size == 0 || (name && address - offset <= *start))
+		return name;
+	*start = address - offset;
+	return found;
 }
 
 /* Finds the symbol of an address: in the file or its debug file, the one that begins closer to it. */
 static void find_symbol(struct symbolizer *symbolizer, const struct read_file *file, uint64_t address,
 			struct symbolized *ret)
 {
-	uint64_t start, debug_start;
+	uint64_t start = 0, debug_start = 0;
 	const char *name = file->symbols ? symbols_find(file->symbols, address - file->bias, &start) : NULL;
 	const char *debug_name =
 	    file->debug_symbols ? symbols_find(file->debug_symbols, address - file->unbias, &debug_start) : NULL;
@@ -276,6 +315,8 @@ static void find_symbol(struct symbolizer *symbolizer, const struct read_file *f
 		name = debug_name;
 		start = debug_start;
 	}
+	if (file->compressed)
+		name = find_compressed(file, address, name, &start);
 	ret->function = keep(symbolizer, NULL, name);
 	ret->offset = name ? address - start : 0;
 }

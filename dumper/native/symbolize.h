@@ -1,5 +1,6 @@
 /*
- * Symbolizes addresses of a process or a core. The function and the offset of an address come from the symbol table.
+ * Symbolizes addresses of a process or a core. The function and the offset of an address come from the symbol table: in
+ * the mapped file, in its debug file, or compressed in the mapped file (.gnu_debugdata).
  * The inlined functions, the source file and the line come from debug info. The debug info is in the mapped ELF file,
  * or in a separate debug file. rbdump finds the debug file through the debuglink, in the build-id folders or through
  * debuginfod.

@@ -25,6 +25,7 @@ struct part {
 
 struct place {
 	struct part parts[NATIVE_PARTS];
+	size_t end; /* how many pages were wanted after this stack */
 };
 
 struct native_stacks {
@@ -65,19 +66,40 @@ void native_stacks_forget(struct native_stacks *stacks)
 	stacks->nr_pages = stacks->nr_copied = stacks->nr_places = 0;
 }
 
+void native_stacks_keep(struct native_stacks *stacks, size_t count)
+{
+	if (count >= stacks->nr_places)
+		return;
+	stacks->nr_places = count;
+	stacks->nr_pages = stacks->nr_copied = count > 0 ? stacks->places[count - 1].end : 0;
+}
+
 bool native_stacks_prepare(struct native_stacks *stacks, size_t count)
 {
-	size_t length = NATIVE_STACKS_MAX;
-
 	native_stacks_forget(stacks);
-	if (!array_make_room(stacks->places, stacks->capacity, count))
-		return false;
-	if (count < NATIVE_STACKS_MAX / USUAL_LENGTH)
-		length = count * USUAL_LENGTH;
+	return array_make_room(stacks->places, stacks->capacity, count);
+}
+
+bool native_stacks_reserve(struct native_stacks *stacks, size_t count)
+{
+	return array_make_room(stacks->places, stacks->capacity, count);
+}
+
+void native_stacks_provide(struct native_stacks *stacks, size_t count)
+{
+	const size_t used = stacks->nr_pages * MEMORY_PAGE;
+	size_t length = count < NATIVE_STACKS_MAX / USUAL_LENGTH ? count * USUAL_LENGTH : NATIVE_STACKS_MAX;
+
 	if (length < NATIVE_STACK_MAX)
 		length = NATIVE_STACK_MAX;
-	memset(stacks->bytes, 0, length);
-	return true;
+	if (length > NATIVE_STACKS_MAX - used)
+		length = NATIVE_STACKS_MAX - used;
+	memset(stacks->bytes + used, 0, length);
+}
+
+bool native_stacks_are_crowded(const struct native_stacks *stacks)
+{
+	return stacks->nr_pages > PAGES / 2;
 }
 
 /* Where the mapping of a stack ends. False if there is none. */
@@ -140,12 +162,13 @@ void native_stacks_want(struct native_stacks *stacks, const struct target *targe
 	if (stacks->nr_places == stacks->capacity)
 		return;
 	place = &stacks->places[stacks->nr_places++];
-	*place = (struct place){0};
+	*place = (struct place){.end = stacks->nr_pages};
 	if (sp == 0 || !find_end(target, sp, &end) || end <= sp)
 		return;
 	find_hole(stacks, sp, end, &hole, &hole_end);
 	place->parts[0] = plan(stacks, page_of(sp), hole, STACK_PAGES);
 	place->parts[1] = plan(stacks, page_of(hole_end), end, STACK_PAGES - place->parts[0].count);
+	place->end = stacks->nr_pages;
 }
 
 void native_stacks_omit(struct native_stacks *stacks, const struct address_map *holes)

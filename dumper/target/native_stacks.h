@@ -45,13 +45,24 @@ void native_stacks_destroy(struct native_stacks *stacks); /* NULL is fine */
 void native_stacks_omit(struct native_stacks *stacks, const struct address_map *holes);
 
 /*
- * Forgets all copies, and prepares for copies of `count` stacks, so that native_stacks_want() and native_stacks_copy()
- * need not allocate memory. Returns false if there is not enough memory.
+ * Forgets all copies, and makes room for a list of `count` stacks. Returns false if there is not enough memory.
  */
 bool native_stacks_prepare(struct native_stacks *stacks, size_t count);
 
+/* Makes room for a longer list, and forgets nothing. Returns false if there is not enough memory. */
+bool native_stacks_reserve(struct native_stacks *stacks, size_t count);
+
+/* Lets the kernel provide memory for copies of `count` more stacks now, and not while the process is stopped. */
+void native_stacks_provide(struct native_stacks *stacks, size_t count);
+
+/* Whether at least half of the bytes that may be copied are used. */
+bool native_stacks_are_crowded(const struct native_stacks *stacks);
+
 /* Forgets all copies. */
 void native_stacks_forget(struct native_stacks *stacks);
+
+/* Forgets all copies except those of the first `count` stacks. */
+void native_stacks_keep(struct native_stacks *stacks, size_t count);
 
 /*
  * Says that a stack is wanted. The first stack after native_stacks_forget() has the index 0, the next one 1, and so on.

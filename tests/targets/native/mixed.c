@@ -2,6 +2,7 @@
  * A C extension for tests/test_native_dump.py, which declares what it needs of Ruby's interface itself. Its functions have
  * no symbols that the linker needs, except the one that initializes it. Each method tells Mixed.note that it was entered.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 typedef unsigned long VALUE;
@@ -78,6 +79,22 @@ FUNCTION VALUE mixed_sorts(VALUE self, VALUE number)
 	return self;
 }
 
+/*
+ * Sleeps in pause(2). The size of its frame is not known when it is compiled, so only rbp tells where the frame is; and no
+ * other function is called that would have saved rbp.
+ */
+FUNCTION VALUE mixed_waits(VALUE self, VALUE number)
+{
+	volatile char *room = __builtin_alloca((number & 255) + 16);
+	long result;
+
+	room[0] = 0;
+	do
+		__asm__ volatile("syscall" : "=a"(result) : "a"(34L) : "rcx", "r11", "memory");
+	while (result == -EINTR);
+	return self;
+}
+
 void Init_mixed(void)
 {
 	mixed = rb_define_module("Mixed");
@@ -85,4 +102,5 @@ void Init_mixed(void)
 	rb_define_module_function(mixed, "calls", mixed_calls, 1);
 	rb_define_module_function(mixed, "ensures", mixed_ensures, 1);
 	rb_define_module_function(mixed, "sorts", mixed_sorts, 1);
+	rb_define_module_function(mixed, "waits", mixed_waits, 1);
 }

@@ -72,6 +72,7 @@ $stdout.flush
 while (command = $stdin.gets)
   case command.chomp
   when "collect" then GC.start
+  when "wait" then [1].each { Mixed.waits(1) }
   when "deflate" then (require "zlib"; Zlib::Deflate.deflate("native " * 10_000))
   when "crash" then [1].each { Process.kill(:SEGV, $$); sleep }
   end

@@ -1,0 +1,27 @@
+/*
+ * The names that a JIT compiler has given its code: /tmp/perf-PID.map in the root folder of the process (YJIT:
+ * --yjit-perf). Everybody may write to /tmp. So the file is used only if it is a regular file that belongs to the user of
+ * the process, if nobody else may write to it, and if it has one name only. Links are not followed.
+ *
+ * The file is the process's own word: its names can be wrong, and are bounded and escaped like all text of a process.
+ */
+#ifndef RBDUMP_PERF_MAP_H
+#define RBDUMP_PERF_MAP_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct perf_map;
+
+/* Reads the file of a live process. Returns NULL if there is no such file, if it must not be used, or without memory. */
+struct perf_map *perf_map_read(pid_t pid);
+void perf_map_destroy(struct perf_map *map); /* NULL is fine */
+
+/*
+ * The name of the code at an address; NULL if there is none, or if `map` is NULL. It is valid until perf_map_destroy(),
+ * and can be any bytes except NUL.
+ *   start  receives the address at which this code begins
+ */
+const char *perf_map_find(const struct perf_map *map, uint64_t address, uint64_t *start);
+
+#endif
