@@ -126,14 +126,25 @@ static bool is_name(const struct text *name)
 	return *c == '\0';
 }
 
-/* The name of the variable `index`. False if it has none. */
-static bool read_name(const struct ruby *ruby, const struct level *level, uint64_t index, struct text *name)
+/* Whether a name was not found because memory could not be read: IDs that Ruby itself uses have no name. */
+static bool lacks_memory(const struct access *access)
+{
+	uint64_t word;
+
+	return access->failed && value_is_object(access->address) &&
+	       !memory_read(access->memory, access->address, &word, sizeof(word));
+}
+
+/* The name of the variable `index`. False if it has none, or (*lacks) if it cannot be read. */
+static bool read_name(const struct ruby *ruby, const struct level *level, uint64_t index, struct text *name,
+		      bool *lacks)
 {
 	const enum memory_kind before = memory_reads(ruby->memory, MEMORY_LASTS);
 	struct access access = ruby_access(ruby);
 	const uint64_t id = access_word(&access, level->ids + index * 8);
 	const bool read = id != 0 && symbol_add(ruby, &access, id, name) && is_name(name);
 
+	*lacks |= lacks_memory(&access);
 	text_shorten(name, 0, NAME_BYTES);
 	memory_reads(ruby->memory, before);
 	return read;
@@ -186,7 +197,7 @@ static bool add_level(const struct ruby *ruby, const struct level *level, bool i
 	for (uint64_t i = 0; i < level->count; i++) {
 		struct local local = {.depth = level->depth, .ep = level->ep, .in_register = in_registers};
 		struct text name = {0};
-		const bool named = read_name(ruby, level, i, &name) && !has_name(ret, name.data);
+		const bool named = read_name(ruby, level, i, &name, &ret->unnamed) && !has_name(ret, name.data);
 
 		if (name.failed || (named && !array_make_room(ret->of, ret->capacity, ret->count + 1))) {
 			text_clear(&name);

@@ -49,10 +49,11 @@ struct local {
 struct locals {
 	struct local *of;
 	size_t count, capacity;
-	uint64_t ep; /* of the frame's own environment; 0 if it could not be read */
-	bool known;  /* false: this Ruby keeps local variables in another way, or the layout lacks a member */
-	bool broken; /* an environment could not be read, or contradicts the code: variables may be missing */
-	bool cut;    /* there are more than LOCALS_MAX */
+	uint64_t ep;  /* of the frame's own environment; 0 if it could not be read */
+	bool known;   /* false: this Ruby keeps local variables in another way, or the layout lacks a member */
+	bool broken;  /* an environment could not be read, or contradicts the code: variables may be missing */
+	bool unnamed; /* the name of a variable could not be read, so the variable is missing */
+	bool cut;     /* there are more than LOCALS_MAX */
 };
 
 /*

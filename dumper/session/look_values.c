@@ -144,7 +144,7 @@ static enum trace_locals_missing missing_of(const struct reading *reading, const
 		return LOCALS_NOT_KNOWN;
 	if (memory_is_over(reading->ruby->memory))
 		return LOCALS_OUT_OF_TIME;
-	if (locals->broken)
+	if (locals->broken || locals->unnamed)
 		return LOCALS_UNREADABLE;
 	return locals->cut ? LOCALS_TOO_MANY : LOCALS_COMPLETE;
 }

@@ -37,7 +37,7 @@ static const struct {
     [LOCALS_COMPLETE] = {NULL, NULL},
     [LOCALS_NOT_KNOWN] = {"not-known", "rbdump does not know where this Ruby keeps local variables"},
     [LOCALS_TORN] = {"torn", "the stack was changing"},
-    [LOCALS_UNREADABLE] = {"unreadable", "an environment could not be read"},
+    [LOCALS_UNREADABLE] = {"unreadable", "an environment, or the name of a variable, could not be read"},
     [LOCALS_TOO_MANY] = {"too-many", "there are too many for rbdump"},
     [LOCALS_OUT_OF_TIME] = {"out-of-time", "there was no time left to read them"},
 };

@@ -43,9 +43,10 @@ struct trace_local {
 /* Why not all local variables of a frame are there. */
 enum trace_locals_missing {
 	LOCALS_COMPLETE,
-	LOCALS_NOT_KNOWN,  /* the layout lacks a member: Ruby before 2.4 */
-	LOCALS_TORN,	   /* the stack was changing */
-	LOCALS_UNREADABLE, /* an environment could not be read, or contradicts itself */
+	LOCALS_NOT_KNOWN, /* the layout lacks a member: Ruby before 2.4 */
+	LOCALS_TORN,	  /* the stack was changing */
+	/* An environment could not be read, or contradicts itself; or the name of a variable could not be read. */
+	LOCALS_UNREADABLE,
 	LOCALS_TOO_MANY,
 	LOCALS_OUT_OF_TIME,
 };

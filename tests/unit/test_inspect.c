@@ -125,7 +125,7 @@ static void test_containers_within_themselves(void **state)
 static void test_wide_and_deep(void **state)
 {
 	struct synthetic *s = *state;
-	uint64_t elements[64], array = visible(s, synthetic_array(s, NULL, 0));
+	uint64_t elements[64], array = visible(s, synthetic_string(s, "leaf"));
 	char *text;
 
 	for (int level = 0; level < 20; level++) {
