@@ -11,6 +11,9 @@
 /* In how many of the innermost frames the Monitor is looked for whose Mutex a thread waits for. */
 #define MONITOR_FRAMES 4u
 
+/* A class with a longer name counts as not known, so that many waits cannot take much memory. */
+#define CLASS_NAME_MAX 1024u
+
 /* A longer time limit is not believed. */
 #define SECONDS_MAX 1e15
 
@@ -71,7 +74,7 @@ static const char *class_of(const struct ruby *ruby, uint64_t object, struct tra
 
 	if (!access.failed && klass != 0) {
 		class_add_name(ruby, &access, klass, &text);
-		if (!text.failed && text.length > 0)
+		if (!text.failed && text.length > 0 && text.length <= CLASS_NAME_MAX)
 			name = trace_string(trace, text.data);
 	}
 	text_clear(&text);

@@ -8,6 +8,13 @@
 /* The most Mutexes of one thread that are read. */
 #define HELD_MAX 64u
 
+/* What is known of what an entry waits for, beside its struct trace_wait. */
+struct facts {
+	struct wait_found found;
+	size_t holder; /* the entry that holds it; WAIT_NO_ENTRY if there is none */
+	bool kept;     /* the Mutex is in the list of its holder's thread */
+};
+
 struct reading {
 	const struct ruby *ruby;
 	struct trace *trace;
@@ -18,7 +25,8 @@ struct reading {
 	struct address_map fibers;  /* rb_fiber_t → entry */
 	struct address_map serials; /* number of an execution context → entry, since 4.0 */
 	struct address_map keepers; /* rb_mutex_t → the entry of the thread in whose list it is */
-	struct wait_found *found;   /* of each entry */
+	struct address_map running; /* number of a ractor → the entry that has its GVL */
+	struct facts *facts;	    /* of each entry */
 };
 
 static size_t index_in(const struct address_map *map, uint64_t address)
@@ -42,6 +50,8 @@ static bool index_entries(struct reading *reading)
 
 		if (!entry->suspended)
 			enough = address_map_add(&reading->threads, entry->id, i);
+		if (enough && entry->state == STATE_RUNNING)
+			enough = address_map_add(&reading->running, entry->ractor, i);
 		if (enough && entry->fiber != 0)
 			enough = address_map_add(&reading->fibers, entry->fiber, i);
 		if (numbered && reading->stacks[i].ec != 0) {
@@ -54,6 +64,7 @@ static bool index_entries(struct reading *reading)
 	address_map_sort(&reading->threads);
 	address_map_sort(&reading->fibers);
 	address_map_sort(&reading->serials);
+	address_map_sort(&reading->running);
 	return enough;
 }
 
@@ -141,38 +152,68 @@ static void set_holder(const struct reading *reading, struct trace_wait *wait, c
 
 static void find_lock_holder(struct reading *reading, size_t index)
 {
-	struct trace_thread *entry = &reading->trace->threads[index];
-	const uint64_t mutex = reading->found[index].mutex;
-	const struct holder holder = find_holder(reading, mutex);
+	struct trace_wait *wait = &reading->trace->threads[index].wait;
+	struct facts *facts = &reading->facts[index];
+	const struct holder holder = find_holder(reading, facts->found.mutex);
 
-	set_holder(reading, &entry->wait, &holder);
-	entry->wait.confirmed =
-	    (holder.state == HOLDER_KNOWN || holder.state == HOLDER_ENDED) && sleeps(reading, index) &&
-	    locks_mutex_has_waiter(&reading->locks, mutex, entry->id, entry->suspended ? entry->fiber : 0);
+	set_holder(reading, wait, &holder);
+	facts->holder = holder.entry;
+	facts->kept = holder.confirmed;
 }
 
 static void find_joined(struct reading *reading, size_t index)
 {
-	struct trace_thread *entry = &reading->trace->threads[index];
-	const uint64_t thread = reading->found[index].thread;
-	struct holder holder = {.state = HOLDER_UNKNOWN, .entry = index_in(&reading->threads, thread)};
+	struct trace_wait *wait = &reading->trace->threads[index].wait;
+	struct facts *facts = &reading->facts[index];
+	struct holder holder = {.state = HOLDER_UNKNOWN, .entry = index_in(&reading->threads, facts->found.thread)};
 
 	if (holder.entry != WAIT_NO_ENTRY)
 		holder.state = HOLDER_KNOWN;
-	set_holder(reading, &entry->wait, &holder);
-	entry->wait.confirmed = holder.state == HOLDER_KNOWN && sleeps(reading, index) &&
-				locks_is_joined_by(&reading->locks, thread, entry->id);
+	set_holder(reading, wait, &holder);
+	facts->holder = holder.entry;
 }
 
-/* The entry that has the GVL of a ractor. */
-static void find_running(struct reading *reading, struct trace_thread *entry)
+/*
+ * Whether a wait can be part of a deadlock: the holder has ended, or waits for a holder itself. Only then is it worth the
+ * pages of the target to look at the list of those who wait, which is on their native stacks.
+ */
+static bool may_be_deadlock(const struct reading *reading, size_t index)
 {
 	const struct trace *trace = reading->trace;
-	struct holder holder = {.state = HOLDER_UNKNOWN};
+	const struct trace_wait *wait = &trace->threads[index].wait;
+	const struct trace_thread *holder;
 
-	for (size_t i = 0; i < reading->nr_threads && holder.state == HOLDER_UNKNOWN; i++)
-		if (trace->threads[i].state == STATE_RUNNING && trace->threads[i].ractor == entry->ractor)
-			holder = (struct holder){.state = HOLDER_KNOWN, .entry = i};
+	if (wait->holder_state == HOLDER_ENDED)
+		return true;
+	if (wait->holder_state != HOLDER_KNOWN || reading->facts[index].holder == WAIT_NO_ENTRY)
+		return false;
+	holder = &trace->threads[reading->facts[index].holder];
+	return holder->suspended || holder->wait.holder_state == HOLDER_KNOWN ||
+	       holder->wait.holder_state == HOLDER_ENDED;
+}
+
+/* Whether a wait is certain: see trace/waits.h. */
+static bool is_confirmed(struct reading *reading, size_t index)
+{
+	const struct trace_thread *entry = &reading->trace->threads[index];
+	const struct facts *facts = &reading->facts[index];
+
+	if (!may_be_deadlock(reading, index) || !sleeps(reading, index))
+		return false;
+	if (entry->wait.kind == WAIT_JOIN)
+		return locks_is_joined_by(&reading->locks, facts->found.thread, entry->id);
+	return facts->found.mutex != 0 && facts->kept &&
+	       locks_mutex_has_waiter(&reading->locks, facts->found.mutex, entry->id,
+				      entry->suspended ? entry->fiber : 0);
+}
+
+/* The entry that has the GVL of the entry's ractor. */
+static void find_running(struct reading *reading, struct trace_thread *entry)
+{
+	struct holder holder = {.state = HOLDER_UNKNOWN, .entry = index_in(&reading->running, entry->ractor)};
+
+	if (holder.entry != WAIT_NO_ENTRY)
+		holder.state = HOLDER_KNOWN;
 	set_holder(reading, &entry->wait, &holder);
 }
 
@@ -238,8 +279,8 @@ static bool name_held(struct reading *reading)
 	bool enough = true;
 
 	for (size_t i = 0; enough && i < trace->nr_threads; i++)
-		if (reading->found[i].mutex != 0)
-			enough = address_map_add(&waits, reading->found[i].mutex, i);
+		if (reading->facts[i].found.mutex != 0)
+			enough = address_map_add(&waits, reading->facts[i].found.mutex, i);
 	address_map_sort(&waits);
 	for (size_t i = 0; enough && i < trace->nr_threads; i++) {
 		for (size_t k = 0; k < trace->threads[i].nr_holds; k++) {
@@ -261,15 +302,18 @@ static bool read_all(struct reading *reading)
 	struct trace *trace = reading->trace;
 	bool enough;
 
-	reading->found = calloc(trace->nr_threads + 1, sizeof(*reading->found));
-	enough = reading->found && index_entries(reading);
+	reading->facts = calloc(trace->nr_threads + 1, sizeof(*reading->facts));
+	enough = reading->facts && index_entries(reading);
 	for (size_t i = 0; enough && i < trace->nr_threads; i++)
-		wait_frames_find(&reading->locks, reading->stacks[i].ec, &trace->threads[i], trace, &reading->found[i]);
+		wait_frames_find(&reading->locks, reading->stacks[i].ec, &trace->threads[i], trace,
+				 &reading->facts[i].found);
 	if (!enough || !locks_are_known(reading->ruby->layout))
 		return enough;
 	enough = index_mutexes(reading);
 	for (size_t i = 0; enough && i < trace->nr_threads; i++)
 		find_holder_of(reading, i);
+	for (size_t i = 0; enough && i < trace->nr_threads; i++)
+		trace->threads[i].wait.confirmed = is_confirmed(reading, i);
 	for (size_t i = 0; enough && i < reading->nr_threads; i++)
 		enough = read_holds(reading, i);
 	return enough && name_held(reading);
@@ -288,7 +332,8 @@ bool session_waits_read(const struct ruby *ruby, struct trace *trace, const stru
 	const bool enough = read_all(&reading);
 
 	memory_excuse(ruby->memory, missed);
-	free(reading.found);
+	free(reading.facts);
+	address_map_clear(&reading.running);
 	address_map_clear(&reading.keepers);
 	address_map_clear(&reading.serials);
 	address_map_clear(&reading.fibers);

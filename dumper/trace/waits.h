@@ -50,7 +50,8 @@ struct trace_wait {
 	size_t holder_entry; /* index of the holder in trace->threads; set by wait_graph_find() */
 	/*
 	 * The wait is certain: the waiter sleeps until somebody wakes it, nobody has, it is in the list of those who
-	 * wait, and the holder's own data says that it holds the lock.
+	 * wait, and the holder's own data says that it holds the lock. This is found out only if the holder has ended,
+	 * is a suspended fiber, or waits for a holder itself; otherwise it is false.
 	 */
 	bool confirmed;
 	bool limited;	  /* the wait has a time limit */
