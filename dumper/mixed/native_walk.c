@@ -28,6 +28,8 @@ static const char *reason_of(enum unwind_result result, const struct native_stac
 		return stack->cut ? "only the innermost part of the native stack was copied"
 		       : runs	  ? "it continues in memory that was not copied"
 				  : "it continues in memory that is not in the core";
+	case UNWIND_RETURNS_TO_0:
+		return "the return address is 0";
 	case UNWIND_NOT_ABOVE:
 		return "the next frame would not be above this one";
 	default:
@@ -65,12 +67,15 @@ static void link_parts(const struct native_stack *stack, struct linked_stack *re
 
 /* ---- calls */
 
+static bool is_in_ruby(const struct native_walker *walker, uint64_t address)
+{
+	return address >= walker->module->whole.start && address < walker->module->whole.end;
+}
+
 /* The instructions before an address in Ruby's file. False if it is none, or if they cannot be read. */
 static bool read_before(const struct native_walker *walker, uint64_t address, uint8_t bytes[CALL_LENGTH])
 {
-	const struct module_segment *whole = &walker->module->whole;
-
-	return address > whole->start + CALL_LENGTH && address < whole->end &&
+	return is_in_ruby(walker, address - CALL_LENGTH) && is_in_ruby(walker, address) &&
 	       memory_read(walker->text, address - CALL_LENGTH, bytes, CALL_LENGTH);
 }
 
@@ -162,6 +167,9 @@ static bool step(const struct native_walker *walker, struct unwind_registers *re
 	}
 	if (result == UNWIND_CALLER || result == UNWIND_INTERRUPTED)
 		return true;
+	/* The outermost function of a fiber has no caller (coroutine/amd64/Context.h, coroutine_initialize()). */
+	if (result == UNWIND_RETURNS_TO_0 && is_in_ruby(walker, last->ip))
+		return false;
 	walk->lost = reason_of(result, stack, walker->target->operations->runs);
 	walk->needs_registers = result == UNWIND_NOT_KNOWN;
 	return false;

@@ -284,7 +284,7 @@ static enum unwind_result step_ip(const struct rule *rule, const struct unwind_r
 		return UNWIND_NOT_SUPPORTED;
 	if (!unwind_word(memory, at, ret))
 		return UNWIND_NOT_COPIED;
-	return *ret == 0 ? UNWIND_OUTERMOST : UNWIND_CALLER;
+	return *ret == 0 ? UNWIND_RETURNS_TO_0 : UNWIND_CALLER;
 }
 
 enum unwind_result unwind_next(struct unwinder *unwinder, struct unwind_registers *registers,

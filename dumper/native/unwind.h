@@ -50,7 +50,8 @@ void unwinder_destroy(struct unwinder *unwinder); /* NULL is fine */
 enum unwind_result {
 	UNWIND_CALLER,	      /* the registers are those of the caller */
 	UNWIND_INTERRUPTED,   /* the registers are those of the function that a signal has interrupted */
-	UNWIND_OUTERMOST,     /* the function has no caller */
+	UNWIND_OUTERMOST,     /* the function has no caller, as its call frame information says */
+	UNWIND_RETURNS_TO_0,  /* the return address is 0, so the function is the outermost, or the stack is damaged */
 	UNWIND_NO_RULE,	      /* there is no usable call frame information for the address */
 	UNWIND_NOT_SUPPORTED, /* a rule is not supported */
 	UNWIND_NOT_KNOWN,     /* a register is needed that is not known */

@@ -16,6 +16,7 @@
 #include "mixed/native_walk.h"
 #include "target/live.h"
 
+#define RBP    6u
 #define RSP    7u
 #define FAKE   (256u * 1024)
 #define ROUNDS 2000
@@ -87,10 +88,10 @@ static void walk(struct world *world, const struct thread_registers *registers, 
 	assert_true(native_walk(&world->walker, registers, false, &stack, ret));
 }
 
-/* As of a thread that sleeps: only two registers are known. */
+/* Only few registers are known, as of a thread that sleeps; rbp is one of them, for builds with frame pointers. */
 static __attribute__((noinline)) int own_stack(struct world *world)
 {
-	struct thread_registers registers = {.known = 1u << RSP};
+	struct thread_registers registers = {.known = 1u << RSP | 1u << RBP};
 	void *expected[64];
 	struct native_walk found;
 	ucontext_t context;
@@ -100,11 +101,13 @@ static __attribute__((noinline)) int own_stack(struct world *world)
 	count = backtrace(expected, 64);
 	registers.ip = (uint64_t)context.uc_mcontext.gregs[REG_RIP];
 	registers.of[RSP] = (uint64_t)context.uc_mcontext.gregs[REG_RSP];
+	registers.of[RBP] = (uint64_t)context.uc_mcontext.gregs[REG_RBP];
 	walk(world, &registers, &found);
 	assert_null(found.lost);
-	assert_int_equal(found.count, count);
+	/* A sanitizer has a function of its own in place of backtrace(). */
+	assert_in_range((size_t)count - found.count, 0, 1);
 	for (size_t i = 1; i < found.count; i++)
-		assert_int_equal(found.of[i].ip, (uintptr_t)expected[i]);
+		assert_int_equal(found.of[i].ip, (uintptr_t)expected[i + (size_t)count - found.count]);
 	native_walk_clear(&found);
 	return count;
 }
