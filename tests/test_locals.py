@@ -31,9 +31,11 @@ def differs(local, text, kind):
     """What is wrong with a variable; None if it is right, or says that it may not be."""
     if local is None:
         return "is missing"
-    if local["doubt"] == "nil-or-block":
-        return None if text == "nil" or text.startswith("#<Proc") else f"is nil or a block, not {text}"
-    if local["doubt"]:
+    # A block parameter that was not used yet; or, perhaps, another variable.
+    if local["doubt"] == "or-block" and (text == "nil" or text.startswith("#<Proc")):
+        return None
+    # Nothing runs, so what is read later is the same.
+    if local["doubt"] not in (None, "later", "or-block"):
         return f"is {local['doubt']}"
     if kind != "object" and (local["value"], local["kind"]) != (text, kind):
         return f"is {local['value']} ({local['kind']}), not {text} ({kind})"
@@ -176,6 +178,26 @@ def test_innermost_of_a_jit(ruby, start, rbdump, tmp_path):
     assert {local["name"]: local["value"] for local in around["locals"]} == {"text": '"four"', "list": '["four"]'}
 
 
+@pytest.mark.outer_rubies
+def test_block_parameters(ruby, start, rbdump, tmp_path):
+    """A block parameter that was not used yet has no value in memory: it is marked, and no other variable is."""
+    script = tmp_path / "blocks.rb"
+    script.write_text(
+        "def all(...); target(...); end\ndef target(*a, **k, &b); late = 1 if $never; rests; end\n"
+        "def used(x, &b); kept = b; all(x, y: 2, &b); end\ndef rests; $stdout.sync = true; puts '{}'; sleep; end\n"
+        "Thread.new { $stdin.read; exit!(0) }\nused(1) { 2 }\n"
+    )
+    target = start(ruby, str(script), flags=("-W0",))
+    settle(rbdump, target.pid)
+    frames = json.loads(run(rbdump, target.pid, "--locals", "--json").stdout)["threads"][0]["frames"]
+    shown = {frame["label"].rpartition("#")[2]: {local["name"]: local for local in frame["locals"]} for frame in frames if frame["kind"] == "ruby"}
+    assert {name: local["doubt"] for name, local in shown["target"].items()} == {"a": None, "k": None, "b": "or-block", "late": "or-block"}
+    assert shown["target"]["a"]["value"] == "[1]"
+    assert {name: (local["value"], local["doubt"]) for name, local in shown["used"].items()} == {
+        "x": ("1", None), "b": ("#<Proc>", None), "kept": ("#<Proc>", None),
+    }  # fmt: skip
+
+
 VARIOUS = r"""
 class Point
   def initialize(x, y); @x = x; @y = y; @name = "p\e[31m\u0007"; end
@@ -245,6 +267,15 @@ def test_args(rbdump, various, tmp_path):
         answer = json.loads(run(rbdump, "--core", core, "--args", "--json").stdout)["args"]
     assert answer["program_name"] == str(various.script) and answer["environment_names"] is None
     assert as_text(b" ".join(words)).startswith(answer["command_line"][0].rstrip())
+
+
+@pytest.mark.any_ruby
+@pytest.mark.parametrize("option", ["--locals", "--self"])
+def test_no_stop(ruby, rbdump, option):
+    """Values of a process that goes on would be of many moments."""
+    done = run(rbdump, "1", option, "--no-stop")
+    assert done.returncode == 64 and done.stderr.count("\n") <= 2
+    assert "--locals and --self cannot be used with --no-stop" in done.stderr
 
 
 @pytest.mark.any_ruby

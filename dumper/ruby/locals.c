@@ -158,16 +158,54 @@ static bool has_name(const struct locals *locals, const char *name)
 	return false;
 }
 
-/*
- * Whether a variable that is nil may be the block parameter of a method that was given a block. Ruby makes the Proc when the
- * parameter is first used (vm_args.c, setup_parameters_complex; insns.def, getblockparam; since v2_5_0).
- */
-static bool may_be_block(const struct access *access, const struct level *level, uint64_t value)
+/* Bits of param.flags, by their distance from has_kw (vm_core.h, rb_iseq_constant_body, v2_4_0 to v4_0_5 and head). */
+enum param_flag { HAS_LEAD = -4, HAS_REST = -2, HAS_POST = -1, HAS_KW = 0, HAS_KWREST = 1, HAS_BLOCK = 2 };
+
+static uint64_t param_flag(uint64_t byte, unsigned int shift, enum param_flag flag)
 {
-	return value == access_enum(access, E_RUBY_Qnil) && level->local && level->specval != 0 &&
-	       (level->flags & access_enum(access, E_VM_FRAME_MAGIC_MASK)) ==
-		   access_enum(access, E_VM_FRAME_MAGIC_METHOD) &&
-	       !(level->flags & MODIFIED_BLOCK_PARAM);
+	return byte >> ((int)shift + (int)flag) & 1;
+}
+
+/*
+ * Where the block parameter of a method can be, at the earliest: it is the last parameter, so all others are before it.
+ * Returns the number of variables if there is none.
+ */
+static uint64_t first_maybe_block(struct access *access, const struct level *level)
+{
+	const struct layout_member *has_kw = &access->layout->members[F_body_has_kw];
+	uint64_t byte, least;
+
+	if (!has_kw->present || has_kw->width == 0 || has_kw->shift + HAS_BLOCK >= 8 || has_kw->shift + HAS_LEAD < 0)
+		return 0;
+	byte = access_word(access, access_address(access, level->body, F_body_has_kw)) & 0xff;
+	if (!param_flag(byte, has_kw->shift, HAS_BLOCK))
+		return level->count;
+	least = param_flag(byte, has_kw->shift, HAS_LEAD) + param_flag(byte, has_kw->shift, HAS_REST) +
+		param_flag(byte, has_kw->shift, HAS_POST) + param_flag(byte, has_kw->shift, HAS_KWREST);
+	if (layout_has(access->layout, F_body_opt_num))
+		least += access_member(access, level->body, F_body_opt_num);
+	if (param_flag(byte, has_kw->shift, HAS_KW) && layout_has(access->layout, F_body_keyword) &&
+	    layout_has(access->layout, F_keyword_num))
+		least += access_member(access, access_member(access, level->body, F_body_keyword), F_keyword_num);
+	return access->failed ? 0 : least;
+}
+
+/*
+ * From which variable on one may be a block parameter that was not used yet. Ruby makes the Proc when the parameter is first
+ * used; until then, its slot has what was there before (vm_args.c, setup_parameters_complex; insns.def, getblockparam; since
+ * v2_5_0). A block, and a method made of one, has the Proc from the beginning.
+ */
+static uint64_t maybe_block_from(const struct ruby *ruby, const struct level *level)
+{
+	const enum memory_kind before = memory_reads(ruby->memory, MEMORY_LASTS);
+	struct access access = ruby_access(ruby);
+	const bool lazy = level->local && !(level->flags & MODIFIED_BLOCK_PARAM) &&
+			  (level->flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK)) ==
+			      access_enum(&access, E_VM_FRAME_MAGIC_METHOD);
+	const uint64_t first = lazy ? first_maybe_block(&access, level) : level->count;
+
+	memory_reads(ruby->memory, before);
+	return first;
 }
 
 static void read_value(const struct ruby *ruby, const struct level *level, uint64_t index, struct local *ret)
@@ -177,7 +215,6 @@ static void read_value(const struct ruby *ruby, const struct level *level, uint6
 
 	ret->value = access_word(&access, level->ep - ENVIRONMENT_BEFORE - (level->count - index) * 8);
 	ret->readable = !access.failed;
-	ret->maybe_block = may_be_block(&access, level, ret->value);
 	memory_reads(ruby->memory, before);
 }
 
@@ -194,6 +231,8 @@ static bool is_shown(const struct ruby *ruby, struct local *local)
 /* Adds the variables of an environment. False if there is not enough memory. */
 static bool add_level(const struct ruby *ruby, const struct level *level, bool in_registers, struct locals *ret)
 {
+	const uint64_t block_from = maybe_block_from(ruby, level);
+
 	for (uint64_t i = 0; i < level->count; i++) {
 		struct local local = {.depth = level->depth, .ep = level->ep, .in_register = in_registers};
 		struct text name = {0};
@@ -212,6 +251,7 @@ static bool add_level(const struct ruby *ruby, const struct level *level, bool i
 		}
 		local.name = name.data;
 		read_value(ruby, level, i, &local);
+		local.maybe_block = i >= block_from;
 		if (is_shown(ruby, &local))
 			ret->of[ret->count++] = local;
 		else

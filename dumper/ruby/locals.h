@@ -43,7 +43,7 @@ struct local {
 	bool readable;	  /* `value` is known */
 	bool is_value;	  /* false: the word is something that programs do not see (the "..." of 3.4) */
 	bool in_register; /* a JIT may have it in a register */
-	bool maybe_block; /* see VALUE_NIL_OR_BLOCK of trace/details.h */
+	bool maybe_block; /* see VALUE_OR_BLOCK of trace/details.h */
 };
 
 struct locals {

@@ -17,7 +17,7 @@
 #define BYTES_MAX  (UINT64_C(16) << 20)
 
 /* How many pages may be added for values in any case: a small program has few pages of its own. */
-#define PAGES_MIN 128u
+#define PAGES_MIN 384u
 
 /* How many older frames are searched for the one whose variables a block uses. */
 #define NEARBY 1000u
@@ -101,7 +101,7 @@ static struct trace_value value_of(struct reading *reading, const struct local *
 		return (struct trace_value){.certainty = VALUE_IN_REGISTER};
 	ret = read_object(reading, local->value);
 	if (local->maybe_block)
-		ret.certainty = VALUE_NIL_OR_BLOCK;
+		ret.certainty = VALUE_OR_BLOCK;
 	return ret;
 }
 

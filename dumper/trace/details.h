@@ -18,10 +18,10 @@ enum trace_certainty {
 	VALUE_UNREADABLE, /* the value, or a part of it, could not be read; in its text, "(unreadable)" stands for it */
 	VALUE_IN_REGISTER, /* code of a JIT may have the value in a register: what is in memory may be an older value */
 	/*
-	 * The slot has nil. If the variable is the method's block parameter, Ruby makes a Proc when the variable is first
-	 * used; until then, the slot has nil although the block was given.
+	 * The method has a block parameter that was not used yet. Its slot in memory has any older value, and rbdump does not
+	 * know which of these variables it is. If this is the one, its value is the block that the method was given, or nil.
 	 */
-	VALUE_NIL_OR_BLOCK,
+	VALUE_OR_BLOCK,
 	VALUE_NOT_KNOWN, /* rbdump does not know how this Ruby keeps it */
 };
 

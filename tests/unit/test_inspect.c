@@ -182,6 +182,9 @@ static void test_locals(void **state)
 	const uint64_t nil = synthetic_enum(s, E_RUBY_Qnil), code = synthetic_code(s, E_ISEQ_TYPE_METHOD, "code");
 	const uint64_t ep = make_environment(s, code, 2 * 5 + 1, nil, 0x1001), cfp = synthetic_struct(s, S_cfp);
 	const struct frame frame = {.cfp = cfp, .iseq = code, .kind = FRAME_RUBY};
+	struct layout_member *has_kw = &s->layout->members[F_body_has_kw];
+	const uint64_t flags = synthetic_body(s, code) + has_kw->offset;
+	const uint8_t lead = 1, lead_and_block = 0x41;
 	struct locals locals;
 
 	synthetic_without(s, F_cfp_flag);
@@ -192,9 +195,17 @@ static void test_locals(void **state)
 	assert_int_equal(locals.count, 2);
 	assert_string_equal(locals.of[0].name, "first");
 	assert_int_equal(locals.of[0].value, 2 * 5 + 1);
-	assert_false(locals.of[0].maybe_block);
-	/* The method was given a block, so what is nil can be the block parameter. */
-	assert_true(locals.of[1].maybe_block);
+	/* The layout does not tell where the flags of the parameters are, so each may be the block parameter. */
+	assert_true(locals.of[0].maybe_block && locals.of[1].maybe_block);
+	locals_clear(&locals);
+	*has_kw = (struct layout_member){.present = true, .shift = 4, .width = 1, .offset = has_kw->offset, .size = 1};
+	synthetic_put(s, flags, &lead_and_block, 1);
+	assert_true(locals_read(&s->ruby, &frame, false, &locals));
+	assert_true(!locals.of[0].maybe_block && locals.of[1].maybe_block);
+	locals_clear(&locals);
+	synthetic_put(s, flags, &lead, 1);
+	assert_true(locals_read(&s->ruby, &frame, false, &locals));
+	assert_true(!locals.of[0].maybe_block && !locals.of[1].maybe_block);
 	locals_clear(&locals);
 	/* Code that says that it has very many variables. */
 	synthetic_set(s, synthetic_body(s, code), F_body_local_table_size, UINT32_MAX);
