@@ -26,7 +26,7 @@ from harness.core import (
     read_core,
     running,
 )
-from harness.dump import as_text, check_thread, run, thread_of, without_calls
+from harness.dump import as_text, check_thread, run, thread_of, without_waits
 from harness.kernel_cores import WHY_NOT, by_the_kernel
 from harness.layouts import make_layout, shipped_for
 from harness.pinned import pinned_in_a_window
@@ -81,7 +81,7 @@ def test_text_of_gcore(ruby, rbdump, tmp_path):
     assert re.fullmatch(rf"Core of process {target.pid} \(\S+\): ruby {re.escape(ruby.version)}p?.*", first)
     assert re.fullmatch(r"\d+ threads, still running when the core was made", second)
     # The core has the call of each thread, too, but not what its descriptors are, and gdb's stop has interrupted it.
-    assert without_calls(rest) == without_calls(live.stdout.splitlines()[2:])
+    assert without_waits(rest) == without_waits(live.stdout.splitlines()[2:])
     assert [line for line in rest if line.startswith("  in ")]
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import subprocess
 
 # What Thread#inspect says of a thread at its still point, and how rbdump may put it. None: it does not tell which.
@@ -134,9 +135,9 @@ def check_thread(answer, subject):
     return complaints
 
 
-def without_calls(lines):
-    """The lines of a dump as text, without the system calls of threads and what is known of their descriptors."""
-    return [line for line in lines if not line.startswith(("  in ", "  (system call ", "      "))]
+def without_waits(lines):
+    """The lines of a dump as text, without what threads wait for: locks, system calls, and what these wait for."""
+    return [line for line in lines if not re.match(r" {2}\S| {6}", line)]
 
 
 def says_version(answer, version):
