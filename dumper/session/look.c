@@ -461,6 +461,14 @@ static bool read_stacks(const struct session *session, struct look *look, struct
 	return true;
 }
 
+/* Finds out what the entries wait for. Entries refer to each other by index until look_order(). */
+static bool read_waits(const struct session *session, struct look *look)
+{
+	look->trace->waits_of_one_moment = !session->no_stop;
+	return session_waits_read(&look->ruby, look->trace, look->stacks, look->threads.count) &&
+	       wait_graph_find(look->trace);
+}
+
 void look_once(const struct session *session, struct look *look, long limit_ns)
 {
 	const long test_ns = limit_ns / TEST_SHARE;
@@ -471,10 +479,7 @@ void look_once(const struct session *session, struct look *look, long limit_ns)
 	look->trace = trace_create();
 	if (look->trace && threads_list(&look->ruby, &look->threads))
 		resolver = resolver_create(&look->ruby, look->trace);
-	look->no_memory = !resolver || !read_stacks(session, look, resolver) ||
-			  !session_waits_read(&look->ruby, look->trace, look->stacks, look->threads.count);
-	if (look->trace)
-		look->trace->waits_of_one_moment = !session->no_stop;
+	look->no_memory = !resolver || !read_stacks(session, look, resolver) || !read_waits(session, look);
 	resolver_destroy(resolver);
 	if (!look->no_memory)
 		look_test_layout(session, look, test_ns);

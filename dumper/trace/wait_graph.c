@@ -179,11 +179,21 @@ static bool find_deadlocks(struct graph *graph)
 	return enough;
 }
 
+static void forget_deadlocks(struct trace *trace)
+{
+	for (size_t i = 0; i < trace->nr_deadlocks; i++)
+		free(trace->deadlocks[i].entries);
+	free(trace->deadlocks);
+	trace->deadlocks = NULL;
+	trace->nr_deadlocks = 0;
+}
+
 bool wait_graph_find(struct trace *trace)
 {
 	struct graph graph = {.trace = trace};
 	bool enough = index_entries(&graph);
 
+	forget_deadlocks(trace);
 	for (size_t i = 0; enough && i < trace->nr_threads; i++)
 		resolve(&graph, &trace->threads[i]);
 	graph.colours = calloc(trace->nr_threads + 1, sizeof(*graph.colours));

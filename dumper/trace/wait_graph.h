@@ -14,7 +14,7 @@
  * Finds the entry of each holder, counts who waits for the same object, and finds the deadlocks: at least one circle of
  * each group of entries that wait for each other, and each entry that waits for a lock whose holder has ended. Only waits
  * that are confirmed count for a deadlock, and none does if the waits are not of one moment. Call this function when the
- * trace is complete and in its final order. Returns false if there is not enough memory.
+ * trace is complete, and again after its entries were put in another order. Returns false if there is not enough memory.
  */
 bool wait_graph_find(struct trace *trace);
 
