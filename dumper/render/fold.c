@@ -49,10 +49,18 @@ static bool may_fold(const struct fold_entry *entry)
 	       (thread->suspended || (!thread->main && thread->resumed_by == 0));
 }
 
+/* What a thread waits for, if somebody holds it: threads that wait for different holders are not shown as one. */
+static uint64_t held_by_another(const struct trace_thread *thread)
+{
+	return thread->wait.holder_state != HOLDER_NONE ? thread->wait.object : 0;
+}
+
 static bool is_same(const struct fold_entry *x, const struct fold_entry *y)
 {
 	const struct trace_thread *a = x->thread, *b = y->thread;
 
+	if (held_by_another(a) != held_by_another(b))
+		return false;
 	if (x->kind != y->kind || a->native != b->native || a->suspended != b->suspended || a->state != b->state ||
 	    a->ractor != b->ractor)
 		return false;
@@ -75,7 +83,7 @@ static uint64_t hash_of(const struct fold_entry *entry)
 	const struct trace_thread *thread = entry->thread;
 	uint64_t hash = hash_mix(trace_stack_hash(thread), (uint64_t)thread->state << 32 | entry->kind);
 
-	hash = hash_mix(hash, thread->ractor);
+	hash = hash_mix(hash_mix(hash, thread->ractor), held_by_another(thread));
 	if (!thread->suspended)
 		return hash;
 	hash = hash_mix(hash_mix(hash, thread->id), thread->resumed_by);
