@@ -81,8 +81,12 @@ def members(text):
 
 
 def only_fibers_differ(text, other):
-    """Of releases of 2.1: a target that has no fiber cannot contradict where things are in one, nor use it."""
-    return all(line.startswith("member rb_fiber_struct.") for line in set(members(text)) ^ set(members(other)))
+    """
+    Of releases of 2.1: a target that has no fiber cannot contradict where things are in one, nor use it. And of some
+    releases of 3.3 and 3.4, in which a Mutex differs: no frame depends on that.
+    """
+    kinds = ("member rb_fiber_struct.", "member rb_mutex_struct.")
+    return all(line.startswith(kinds) for line in set(members(text)) ^ set(members(other)))
 
 
 @pytest.mark.three_rubies
@@ -130,9 +134,11 @@ def mutants(text):
 
 
 def answer(done):
-    """What is printed, but for how long it took and by which layout."""
+    """What is printed, but for how long it took, by which layout, and what threads wait for and hold."""
     printed = json.loads(done.stdout)
-    del printed["pause_us"], printed["layout"]
+    del printed["pause_us"], printed["layout"], printed["deadlocks"]
+    for thread in printed["threads"]:
+        del thread["waits"], thread["holds"]
     return printed
 
 
@@ -182,7 +188,7 @@ def test_layout_of_a_person_with_one_member_moved(ruby, start, rbdump, layouts, 
     """Without a digest the target is all that can tell: what passes the self-test prints no wrong stack unmarked.
 
     A target at rest cannot contradict that no thread of it is in a blocking region: where that is wrong, the state of a
-    thread is, and no frame.
+    thread is, and no frame. Locks and queues are not part of the self-test: what is read of them is not compared here.
     """
     target = start(ruby, "waits.rb")
     outcomes = try_mutants(rbdump, target, without_digest(layouts(ruby).read_text()), tmp_path)
