@@ -38,7 +38,7 @@ class LayoutTypes:
         self._members = {}
         self._constants = {}
         self._functions = set()
-        self.roots = {}  # addresses of variables that gdb knows no symbol for; see ruby_roots.py
+        self.finders = {}  # functions that find a variable for which gdb has no symbol; see ruby_roots.py
         self._addresses = {}
         lines = _read_lines(path)
         if not lines or lines[0] != FORMAT:
@@ -94,11 +94,17 @@ class LayoutTypes:
     def constant(self, name):
         return self._constants.get(name)
 
+    def forget_addresses(self):
+        """Must be called before the layout is used for another process or core."""
+        self._addresses.clear()
+
     def address(self, name):
-        if name in self.roots:
-            return self.roots[name]
+        """Like Types.address(). A variable without a symbol is searched for: raises Unreadable if it is not found."""
         if name not in self._addresses:
-            self._addresses[name] = find_address(name)
+            found = find_address(name)
+            if found is None and name in self.finders:
+                found = self.finders[name]()
+            self._addresses[name] = found
         return self._addresses[name]
 
     def function(self, name):

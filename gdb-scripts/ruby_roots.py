@@ -10,13 +10,18 @@ from ruby_values import Values
 THREAD = "rb_thread_struct"
 EC = "rb_execution_context_struct"
 FIBER = "rb_fiber_struct"
-VM, SYMBOLS = "ruby_current_vm_ptr", "ruby_global_symbols"
+TREE = "rb_shape_tree_t|rb_shape_tree"
+VM, SYMBOLS, SHAPES = "ruby_current_vm_ptr", "ruby_global_symbols", "rb_shape_tree_ptr"
 
 MAX_SEARCH = 16 << 20  # bytes of data in which variables are searched for, as in dumper/ruby/roots.h
 LOWEST = 1 << 16  # no object is below this address (vm.mmap_min_addr)
 SERIALS = range(100, 1 << 28)  # how many names a Ruby that runs can have
 # The ID of an operator of one character is its code (id.h, 1.9.3 to 4.0).
 PLUS = ord("+")
+# shape.h, INVALID_SHAPE_ID and the first shapes, 3.3 to 3.4: the parent of the first shape is at least this; shapes
+# without a parent have low numbers. So many shapes are looked at, and so many must have the name of a variable.
+NO_PARENT = 0x7FFF
+ROOTS_END, SHAPES_SEEN, ENOUGH_NAMES = 16, 48, 2
 
 _given = None  # the layout that the user gave with rb-layout
 _found = {}  # what was found for a process: {(pid, path of Ruby): LayoutTypes}
@@ -60,15 +65,17 @@ def _choose(module):
 
 
 def _settle(layout, module):
-    """LAYOUT with the addresses of variables that gdb does not know. Raises Unreadable if the layout does not fit."""
-    layout.roots.clear()
+    """LAYOUT, ready for a process or core. Raises Unreadable if the layout does not fit."""
     memory = Memory(layout)
-    if layout.address(VM) is None:
-        layout.roots[VM] = _search(memory, module, _is_vm, "the virtual machine")
+    layout.forget_addresses()
+    layout.finders = {
+        VM: lambda: _search(memory, module, _is_vm, "the virtual machine"),
+        SYMBOLS: lambda: _search(memory, module, _is_symbols, "the table of symbols"),
+        SHAPES: lambda: _search(memory, module, _is_shape_tree, "the array of shapes"),
+    }
     if not _is_vm(memory, layout.address(VM), memory.pointer(VM)):
         raise Unreadable(f"the VM is not as {layout.words} says")
-    if layout.address(SYMBOLS) is None:
-        layout.roots[SYMBOLS] = _search(memory, module, _is_symbols, "the table of symbols")
+    layout.address(SYMBOLS)
     return layout
 
 
@@ -117,5 +124,25 @@ def _is_symbols(memory, address, _):
         if ids < LOWEST or ids & 7:
             return False
         return Values(memory).id_name(PLUS, address) == b"+"
+    except Unreadable:
+        return False
+
+
+def _is_shape_tree(memory, _, tree):
+    """Whether TREE is an rb_shape_tree_t: each shape is made after its parent, and names of variables can be read."""
+    if tree < LOWEST or tree & 7 or memory.types.member(TREE, "shape_list") is None:
+        return False
+    try:
+        shapes, size = memory.get(tree, TREE, "shape_list"), memory.size("rb_shape")
+        if shapes < LOWEST or shapes & 7 or memory.get(shapes, "rb_shape", "parent_id") < NO_PARENT:
+            return False
+        named = 0
+        for number in range(1, SHAPES_SEEN):
+            shape = shapes + number * size
+            if memory.get(shape, "rb_shape", "parent_id") >= number and number >= ROOTS_END:
+                return False
+            if memory.get(shape, "rb_shape", "type") == memory.constant("SHAPE_IVAR"):
+                named += Values(memory).id_name(memory.get(shape, "rb_shape", "edge_name")) is not None
+        return named >= ENOUGH_NAMES
     except Unreadable:
         return False
