@@ -181,8 +181,8 @@ first. Then each thread and each suspended fiber is listed that waits or holds a
 ConditionVariable, Queue, SizedQueue, the end of a Thread, a child process, the GVL, sleep), who holds that, and the
 Mutexes that it holds itself. The Mutex of a Monitor counts as a Mutex.
 
-What a suspended fiber waits for in a fiber scheduler is not shown. Up to Ruby 3.2 without a JIT, suspended fibers are not
-known, so a Mutex can be held by an unknown fiber.
+What a suspended fiber waits for in a fiber scheduler is not shown. Up to Ruby 3.2 without a JIT, of the suspended fibers
+only those are listed that hold a Mutex.
 
 --json  print an object, as JSON on one line. It has deadlocks (lists of indexes of threads) and threads. Each thread has
         name, thread, fiber, tid, wait, holds and problem. wait is null, or has kind, object, class, holder (null, or state

@@ -36,6 +36,7 @@ LETTERS = {"\n": "n", "\r": "r", "\t": "t", "\f": "f", "\v": "v", "\b": "b", "\a
 WORD = r"(?:[^\W\d]\w*)"
 OPERATORS = r"\+|-|\*|/|%|\*\*|==|!=|===|=~|!~|!|~|<|<=|>|>=|<=>|<<|>>|&|\||\^|\[\]|\[\]=|\+@|-@|`"
 PLAIN_SYMBOL = re.compile(rf"(?:@@?{WORD}|{WORD}[?!=]?|\$(?:{WORD}|\d+|-\w|[~*$?!@/\\;,.=:<>\"&`'+])|{OPERATORS})\Z")
+PLAIN_VARIABLE = re.compile(rf"{WORD}\Z")
 PLAIN_KEY = re.compile(rf"{WORD}[?!]?\Z")
 # range.c, range_initialize, 2.7 to 4.0: a Range is a struct of its ends and of whether the last one is excluded.
 RANGE_MEMBERS = 3
@@ -86,7 +87,7 @@ def quoted(raw, utf8) -> str:
             shown.append(f"\\x{ord(c) - 0xDC00:02X}")
         elif c.isprintable() and (utf8 or c < "\x7f"):
             shown.append(c)
-        elif c == "\x7f" or not utf8:
+        elif not utf8:
             shown.append(f"\\x{ord(c):02X}")
         else:
             shown.append(f"\\u{ord(c):04X}" if ord(c) < 0x10000 else f"\\u{{{ord(c):X}}}")
@@ -178,11 +179,15 @@ class Inspect:
 
     def _container(self, value, kind):
         """Objects that contain others are shown only to a depth, and not within themselves."""
-        shows = {"ARRAY": (self._array, "[...]"), "HASH": (self._hash, "{...}"), "STRUCT": (self._struct, "#<...>")}
-        names = [name for name in shows if self.objects.constant_or_none("RUBY_T_" + name) == kind]
-        show, again = shows[names[0]] if names else (self._plain_object, "#<...>")
+        shows = {
+            "RUBY_T_ARRAY": (self._array, lambda _: "[...]"),
+            "RUBY_T_HASH": (self._hash, lambda _: "{...}"),
+            "RUBY_T_STRUCT": (self._struct, self._struct_again),
+        }
+        names = [name for name in shows if self.objects.constant_or_none(name) == kind]
+        show, show_again = shows[names[0]] if names else (self._plain_object, lambda _: "#<...>")
         if value in self._around:
-            return again
+            return show_again(value)
         if len(self._around) == MAX_DEPTH:
             return "…"
         self._around.append(value)
@@ -288,24 +293,37 @@ class Inspect:
             return f"{self._name(name, PLAIN_KEY)}: {self._part(value)}"
         return f"{self._part(key)}{' => ' if colons else '=>'}{self._part(value)}"
 
+    def _struct_title(self, value):
+        """How the text of a Struct begins: with the name of its class, if it has one."""
+        objects = self.objects
+        above = [objects.path(klass)[0] for klass in objects.ancestors(objects.class_of(value))]
+        path, permanent = objects.path(objects.class_of(value))
+        return ("#<data " if b"Data" in above else "#<struct ") + (printable(path[:MAX_NAME]) if permanent else "")
+
+    def _struct_again(self, value):
+        return self._struct_title(value) + ":...>"
+
     def _struct(self, value):
         objects, memory = self.objects, self.memory
         start, count = objects.struct_words(value)
-        above = [objects.path(klass)[0] for klass in objects.ancestors(objects.class_of(value))]
-        if b"Range" in above and count == RANGE_MEMBERS:
+        above = (objects.path(klass)[0] for klass in objects.ancestors(objects.class_of(value)))
+        if count == RANGE_MEMBERS and b"Range" in above:
             return self._range(*(memory.word(start + 8 * index) for index in range(RANGE_MEMBERS)))
         names = objects.struct_names(value)
-        path, permanent = objects.path(objects.class_of(value))
-        title = "data" if b"Data" in above else "struct"
-
-        def member(index):
-            name = self.symbol_name(self.values.element(names, index)) if names else None
-            return f"{'?' if name is None else self._name(name, PLAIN_KEY)}={self._part(memory.word(start + 8 * index))}"
-
         places = range(min(count, MAX_ENTRIES + 1))
-        shown = self._joined(lambda index=index: member(index) for index in places)
-        name = printable(path[:MAX_NAME]) + " " if permanent else ""
-        return f"#<{title} {name}{shown}>"
+        shown = self._joined(lambda at=at: self._struct_member(names, at, memory.word(start + 8 * at)) for at in places)
+        title = self._struct_title(value)
+        return f"{title}{'' if title.endswith(' ') else ' '}{shown}>"
+
+    def _struct_member(self, names, index, value):
+        name = self.symbol_name(self.values.element(names, index)) if names else None
+        if name is None:
+            shown = UNREADABLE
+        else:
+            # Without a colon, unless it could not be the name of a variable or a constant (struct.c, inspect_struct()).
+            plain = PLAIN_VARIABLE.match(name.decode("utf-8", "surrogateescape"))
+            shown = self._name(name, PLAIN_VARIABLE) if plain else ":" + self._name(name, PLAIN_SYMBOL)
+        return f"{shown}={self._part(value)}"
 
     def _range(self, first, last, excludes):
         nil = self.memory.constant("RUBY_Qnil")

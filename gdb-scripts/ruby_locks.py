@@ -10,7 +10,7 @@ from typing import NamedTuple, Optional
 from ruby_inspect import flonum
 from ruby_memory import Unreadable
 from ruby_objects import Objects, Typed
-from ruby_walk import CFP, EC, ME_CREF, RACTOR, THREAD, Stack, Walk
+from ruby_walk import CFP, EC, FIBER, ME_CREF, RACTOR, THREAD, Stack, Walk
 
 MUTEX = "rb_mutex_struct"
 WAITER = "sync_waiter"
@@ -25,7 +25,7 @@ MAX_HELD = 64  # Mutexes of one thread
 MAX_ARGUMENTS = 64
 
 QUEUES, SIZED_QUEUES = (b"queue", b"Thread::Queue"), (b"sized_queue", b"Thread::SizedQueue")
-CONDVAR, MONITOR, MUTEX_TYPE, THREAD_TYPE = b"condvar", b"monitor", b"mutex", b"VM/thread"
+CONDVAR, MONITOR, MUTEX_TYPE, THREAD_TYPE, FIBER_TYPE = b"condvar", b"monitor", b"mutex", b"VM/thread", b"fiber"
 LOCKING = (b"lock", b"synchronize")
 ENTERING = (b"enter", b"mon_enter", b"synchronize", b"mon_synchronize")
 POPPING, PUSHING = (b"pop", b"shift", b"deq"), (b"push", b"<<", b"enq")
@@ -266,26 +266,52 @@ class Locks:
         return found
 
     def _owner(self, mutex):
-        """A pair: the index of who holds a Mutex, or None if it is not in the lists; and whether anybody holds it."""
+        """A pair: the index of who holds a Mutex, or None if it is not known; and the state of the holder."""
         memory = self.memory
         for path, known in (("ec_serial", self._serials), ("fiber", self._fibers), ("th", self._threads)):
             if memory.has(MUTEX, path):
                 owner = memory.get(mutex, MUTEX, path)
-                return known.get(owner) if owner else None, bool(owner)
+                if not owner:
+                    return None, "none"
+                if path == "fiber" and owner not in known:
+                    return self._other_fiber(owner)
+                return known.get(owner), "known" if owner in known else "unknown"
         raise Unreadable("this Ruby does not tell who holds a Mutex")
+
+    def _other_fiber(self, fiber):
+        """Like _owner(), for a fiber that is in no list, because this Ruby keeps none. Its object must refer to it."""
+        memory = self.memory
+        try:
+            found = self.objects.typed(memory.get(fiber, FIBER, "cont.self"))
+            ec = fiber + memory.member(FIBER, "cont.saved_ec").offset
+            thread = memory.get(ec, EC, "thread_ptr")
+            if not found or (found.name, found.data) != (FIBER_TYPE, fiber) or thread not in self._threads:
+                return None, "unknown"
+            stack = self.walk.fiber_stack(ec, {thread: self.entries[self._threads[thread]].stack})
+        except Unreadable:
+            return None, "unknown"
+        if stack.status == "terminated":
+            return None, "ended"
+        if stack.status != "suspended":
+            return None, "unknown"
+        self.walk.fill(stack)
+        self.entries.append(Entry(stack))
+        self._fibers[fiber] = len(self.entries) - 1
+        return self._fibers[fiber], "known"
 
     def _holder_of(self, mutex):
         """The state and the index of the holder of a Mutex, and the index of the thread in whose list it is."""
-        index, is_held = self._owner(mutex)
+        index, state = self._owner(mutex)
         keeper = self._keepers.get(mutex)
-        if not is_held:
-            return "none", None, keeper
-        if index is not None and (
-            keeper is None or self.entries[keeper].stack.thread == self.entries[index].stack.thread
-        ):
-            return "known", index, keeper
-        complete = self.walk.knows_fibers and not self.walk.problems
-        return "ended" if keeper is not None and complete else "unknown", None, keeper
+        if state == "known" and keeper is not None:
+            # The memory of a fiber that has ended may be another fiber now.
+            same = self.entries[keeper].stack.thread == self.entries[index].stack.thread
+            state = "known" if same else "unknown"
+        elif state == "ended" and keeper is None:
+            state = "unknown"
+        if state == "unknown" and keeper is not None and self.walk.knows_fibers and not self.walk.problems:
+            state = "ended"
+        return state, index if state == "known" else None, keeper
 
     def _find_holder(self, entry):
         wait, stack = entry.wait, entry.stack

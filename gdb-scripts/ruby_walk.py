@@ -154,7 +154,7 @@ class Walk:
                     return
                 ec = self.memory.get(item, "rb_jit_cont", "ec")
                 if ec not in running and self.memory.get(ec, EC, "vm_stack"):
-                    found.append(self._fiber(ec, threads))
+                    found.append(self.fiber_stack(ec, threads))
                 item = self.memory.get(item, "rb_jit_cont", "next")
             self.problems.append("the list of fibers does not end")
         except Unreadable as problem:
@@ -176,7 +176,8 @@ class Walk:
             item = before
         raise Unreadable("it does not begin")
 
-    def _fiber(self, ec, threads):
+    def fiber_stack(self, ec, threads):
+        """The stack of a suspended fiber, not filled. THREADS: stacks by the addresses of their threads."""
         thread = self.memory.get(ec, EC, "thread_ptr")
         fiber = self.memory.get(ec, EC, "fiber_ptr")
         stack = Stack(thread, ec, fiber=fiber)
