@@ -172,8 +172,6 @@ class Inspect:
             (("RUBY_T_FLOAT",), self._float),
             (("RUBY_T_BIGNUM",), self._bignum),
             (("RUBY_T_CLASS", "RUBY_T_MODULE"), self._class),
-            (("RUBY_T_RATIONAL",), self._rational),
-            (("RUBY_T_COMPLEX",), self._complex),
             (("RUBY_T_REGEXP",), self._regexp),
         )
 
@@ -183,6 +181,8 @@ class Inspect:
             "RUBY_T_ARRAY": (self._array, lambda _: "[...]"),
             "RUBY_T_HASH": (self._hash, lambda _: "{...}"),
             "RUBY_T_STRUCT": (self._struct, self._struct_again),
+            "RUBY_T_RATIONAL": (self._rational, lambda _: UNREADABLE),  # no Rational or Complex contains itself
+            "RUBY_T_COMPLEX": (self._complex, lambda _: UNREADABLE),
         }
         names = [name for name in shows if self.objects.constant_or_none(name) == kind]
         show, show_again = shows[names[0]] if names else (self._plain_object, lambda _: "#<...>")

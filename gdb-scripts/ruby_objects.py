@@ -19,9 +19,10 @@ AR_PAIRS = 8  # hash.c, RHASH_AR_TABLE_MAX_SIZE, 2.6 to 4.0
 # rtypeddata.h, 3.3 to 3.4: TYPED_DATA_EMBEDDED is a bit of typed_flag, which is at most 3; before, it is 1.
 TYPED_EMBEDDED, TYPED_FLAG_MAX = 2, 3
 
-MAX_ENTRIES = 100_000  # of a table
+MAX_ENTRIES = 20_000  # of a table, with those that were deleted
 MAX_IVARS = 1000  # of an object or a class
-MAX_SUPERCLASSES = 64
+MAX_SUPERCLASSES = 1000  # with included modules
+MAX_ANONYMOUS = 8  # classes without a name, one the superclass of another
 MAX_TYPE_NAME = 32
 
 
@@ -54,10 +55,13 @@ class Objects:
         entries = memory.get(table, "st_table", "entries")
         start = memory.get(table, "st_table", "entries_start")
         bound = memory.get(table, "st_table", "entries_bound")
-        if not start <= bound <= start + MAX_ENTRIES:
-            raise Unreadable(f"the table {table:#x} has {bound - start} entries, which is not credible")
         size = memory.size("st_table_entry")
-        for entry in range(entries + start * size, entries + bound * size, size):
+        if not start <= bound <= 1 << memory.get(table, "st_table", "entry_power"):
+            raise Unreadable(f"the table {table:#x} has fewer entries than are in use")
+        for index in range(start, bound):
+            if index - start == MAX_ENTRIES:
+                raise Unreadable(f"the table {table:#x} has too many entries")
+            entry = entries + index * size
             if memory.get(entry, "st_table_entry", "hash") != ST_DELETED:
                 yield memory.get(entry, "st_table_entry", "key"), memory.get(entry, "st_table_entry", "record")
 
@@ -158,10 +162,10 @@ class Objects:
     def class_name(self, module) -> bytes:
         """The name of a class or module, as rbdump shows it: a class without a name is `#<anonymous …>`."""
         if module not in self._names:
-            self._names[module] = self._class_name(module)
+            self._names[module] = self._class_name(module, MAX_ANONYMOUS)
         return self._names[module]
 
-    def _class_name(self, module):
+    def _class_name(self, module, nesting):
         values = self.values
         if values.is_singleton(module):
             return b"#<singleton class>"
@@ -171,7 +175,9 @@ class Objects:
         if values.is_a(module, "RUBY_T_MODULE"):
             return b"#<anonymous module>"
         above = next(self.ancestors(self.superclass(module)), 0)
-        return b"#<anonymous subclass of " + self.class_name(above) + b">" if above else b"#<anonymous class>"
+        if not above or not nesting:
+            return b"#<anonymous class>"
+        return b"#<anonymous subclass of " + self._class_name(above, nesting - 1) + b">"
 
     # ---- instance variables
 

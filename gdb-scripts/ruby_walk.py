@@ -117,10 +117,11 @@ class Walk:
         link = self.memory.member(struct, node_name).offset
         following = self.memory.member("list_node|ccan_list_node", "next").offset
         try:
-            node = self.memory.word(head + following)
-            for _ in range(MAX_LIST):
+            node, seen = self.memory.word(head + following), set()
+            while node not in seen and len(seen) < MAX_LIST:
                 if node == head:
                     return
+                seen.add(node)
                 yield node - link
                 node = self.memory.word(node + following)
             self.problems.append(f"the list at {head:#x} does not end")
@@ -147,11 +148,12 @@ class Walk:
         threads = {stack.thread: stack for stack in found}
         running = {stack.ec for stack in found}
         try:
-            item = self._first_jit_cont(found)
-            for seen in range(MAX_LIST):
+            item, seen = self._first_jit_cont(found), set()
+            while item not in seen and len(seen) < MAX_LIST:
                 if not item:
-                    self.knows_fibers = seen > 0
+                    self.knows_fibers = bool(seen)
                     return
+                seen.add(item)
                 ec = self.memory.get(item, "rb_jit_cont", "ec")
                 if ec not in running and self.memory.get(ec, EC, "vm_stack"):
                     found.append(self.fiber_stack(ec, threads))

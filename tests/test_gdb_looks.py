@@ -208,9 +208,13 @@ def test_damaged(ruby, values):
     by_text = {text: f"0x{value}" for value, text in pairs}
     array, table = by_text["[1, 2, 3, 4, 5, 6, 7, 8, 9]"], next(at for text, at in by_text.items() if "20 => " in text)
     st_table = f"((struct st_table *) ({table} + sizeof(struct RHash)))"
+    fraction, klass = by_text["(3/4)"], by_text["#<anonymous subclass of Box>"]
     result = attach(
         target.pid,
-        "rb-iseq 0",  # makes gdb read Ruby's types
+        f"set var ((struct RRational *) {fraction})->num = {fraction}",
+        f"rb-print {fraction}",
+        f"set var ((struct RClass *) {klass})->super = {klass}",
+        f"rb-print {klass}",
         f"set var ((struct RArray *) {array})->as.heap.len = 1 << 30",
         f"rb-print {array}",
         f"set var ((struct RArray *) {array})->as.heap.ptr = (void *) 16",
@@ -220,7 +224,9 @@ def test_damaged(ruby, values):
         f"set var ((struct RBasic *) {table})->klass = 0",
         f"rb-print {table}",
     )
-    shown = [line for line in result.stdout.splitlines() if line.startswith(("[1, 2", "[(", "{", "("))]
+    shown = [line for line in result.stdout.splitlines() if line.startswith(("[1, 2", "[(", "{", "(", "#<"))]
+    assert shown.pop(0) == "((unreadable)/4)"
+    assert shown[0].startswith(4 * "#<anonymous subclass of ") and len(shown.pop(0)) < 300
     assert shown[0].startswith("[1, 2, 3, 4, 5, 6, 7, 8, 9, ") and len(shown[0]) < 2000
     assert shown[1:4] == ["[(unreadable)]", "{(unreadable)}", "(unreadable)"], result.stdout
     assert "Traceback" not in result.stderr
