@@ -57,8 +57,8 @@ all     all threads, and all suspended fibers, if this Ruby keeps a list of its 
 THREAD  an expression, as for rb-bt
 
 --frame N  only the frame with the number that rb-bt shows
---json     print a list of stacks, as JSON on one line. Each stack has name, thread, fiber and frames. Each frame of Ruby
-           code has number, path, line, locals and reason. Each variable has name, depth, value and doubt
+--json     print a list of stacks, as JSON on one line. Each stack has name, thread, fiber and frames. Each frame that
+           is no C function has number, path, line, locals and reason. Each variable has name, depth, value and doubt
 
 A variable of the code around a block has a depth: how many blocks the variable is outside. Values are shown as rb-print
 shows them. If a JIT may have a variable in a register, its value is unknown."""
@@ -100,7 +100,7 @@ shows them. If a JIT may have a variable in a register, its value is unknown."""
     def _read(reading, number, frame):
         """The variables of a frame as (name, depth, value, doubt), and the reason why some are missing."""
         found = []
-        if not frame.iseq or frame.kind == "unreadable":
+        if frame.kind != "ruby":  # code that Ruby shows as a C function has variables of Ruby's own
             return found, frame.reason
         try:
             for local in locals_of(reading.walk, frame, number == 0):
@@ -128,7 +128,7 @@ shows them. If a JIT may have a variable in a register, its value is unknown."""
                     "reason": reason,
                 }
                 for number, frame, found, reason in frames
-                if frame.iseq
+                if frame.kind != "cfunc"
             ],
         }
 

@@ -33,6 +33,7 @@ def locals_of(walk: Walk, frame: Frame, innermost: bool):
     """
     memory = walk.memory
     ep, iseq, seen = frame.ep, walk.iseq(frame.iseq), set()
+    in_registers = innermost and (frame.jit or _is_compiled(memory, iseq))
     for depth in range(MAX_NESTING):
         ep, flags = walk.environment(ep)
         if flags & memory.constant("VM_ENV_FLAG_ESCAPED"):
@@ -46,7 +47,7 @@ def locals_of(walk: Walk, frame: Frame, innermost: bool):
             if name is None or name in seen:
                 continue
             value = memory.word(ep + ME_CREF - 8 * (count - index))
-            doubt = _doubt(walk, ep, flags, value, name, frame.jit and innermost and depth == 0)
+            doubt = _doubt(walk, ep, flags, value, name, in_registers and depth == 0)
             if name == b"..." and value == memory.constant("RUBY_Qnil"):
                 continue  # up to 3.3, it only marks that there are "*", "**" and "&"
             seen.add(name)
@@ -58,6 +59,15 @@ def locals_of(walk: Walk, frame: Frame, innermost: bool):
         if iseq is None:
             raise Unreadable("the enclosing code is missing")
     raise Unreadable("the environments of the frame form a loop")
+
+
+def _is_compiled(memory, iseq):
+    """Whether a JIT has code for ISEQ. From 2.6 to 3.2, the member may also be a state of MJIT; see dumper/ruby/code.c."""
+    if not memory.has(BODY, "jit_func", "jit_entry"):
+        return False
+    states = (memory.types.constant(name) for name in ("NOT_COMPILED_JIT_ISEQ_FUNC", "MJIT_FUNC_FAILED"))
+    last_state = next((state for state in states if state is not None), 0)
+    return memory.get(iseq.body, BODY, "jit_func", "jit_entry") > last_state
 
 
 def _check_owner(walk, ep, iseq):

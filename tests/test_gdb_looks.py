@@ -70,6 +70,39 @@ def test_locals(ruby, start, rbdump, tmp_path):
     assert dead == live
 
 
+BUSY = r"""
+require File.join(Dir.pwd, "still.rb")
+def busy(first)
+  second = first + 1
+  $busy = true
+  second += 1 while true
+end
+def outer(argument)
+  text = "outer"
+  busy(argument)
+end
+Still.name_thread(Thread.new { outer(41) }, "busy")
+Still.wait_until("the thread is busy") { $busy }
+Still.watch "pop"
+Still::GATE.pop
+"""
+
+
+@pytest.mark.newest_ruby
+def test_registers(ruby, start, tmp_path):
+    """What a JIT may have in a register is unknown, in the innermost frame; further out, values are in memory."""
+    if not ruby.has_yjit:
+        pytest.skip(f"{ruby.id} has no YJIT")
+    script = tmp_path / "busy.rb"
+    script.write_text(BUSY)
+    target = start(ruby, str(script), flags=("--yjit", "--yjit-call-threshold=1"))
+    (stacks,) = answers(attach(target.pid, "rb-locals --json all"))
+    frames = next(stack for stack in stacks if stack["name"] == "busy")["frames"]
+    inner, outer = ({v["name"]: (v["value"], v["doubt"]) for v in frame["locals"]} for frame in frames[:2])
+    assert inner == {"first": (None, "in-register"), "second": (None, "in-register")}
+    assert outer == {"argument": ("41", None), "text": ('"outer"', None)}
+
+
 # ---- rb-locks
 
 
