@@ -256,8 +256,14 @@ def test_damaged(ruby, values):
         f"rb-print {table}",
         f"set var ((struct RBasic *) {table})->klass = 0",
         f"rb-print {table}",
+        # The list of threads becomes a ring that does not contain its head.
+        "set var $thread = ruby_current_vm_ptr->ractor.main_thread",
+        "set var $thread->lt_node.next = &$thread->lt_node",
+        "rb-locks --json",
     )
-    shown = [line for line in result.stdout.splitlines() if line.startswith(("[1, 2", "[(", "{", "(", "#<"))]
+    (locks,) = [json.loads(line) for line in result.stdout.splitlines() if line.startswith('{"deadlocks"')]
+    assert sum(entry["fiber"] is None for entry in locks["threads"]) == 1 and "does not end" in result.stderr
+    shown = [line for line in result.stdout.splitlines() if line.startswith(("[1, 2", "[(", "{(", "(", "#<"))]
     assert shown.pop(0) == "((unreadable)/4)"
     assert shown[0].startswith(4 * "#<anonymous subclass of ") and len(shown.pop(0)) < 300
     assert shown[0].startswith("[1, 2, 3, 4, 5, 6, 7, 8, 9, ") and len(shown[0]) < 2000
