@@ -186,7 +186,7 @@ only those are listed that hold a Mutex.
 
 --json  print an object, as JSON on one line. It has deadlocks (lists of indexes of threads) and threads. Each thread has
         name, thread, fiber, tid, wait, holds and problem. wait is null, or has kind, object, class, holder (null, or state
-        and index), confirmed, length, max and seconds. Each of holds has mutex, object, class and frame"""
+        and index), confirmed, length, max, seconds and child. Each of holds has mutex, object, class and frame"""
 
     name = "rb-locks"
 
@@ -228,6 +228,7 @@ only those are listed that hold a Mutex.
                 "length": wait.length,
                 "max": wait.limit,
                 "seconds": wait.seconds,
+                "child": wait.child,
             },
             "holds": [
                 {"mutex": h.mutex, "object": h.value or None, "class": text(h.class_name), "frame": h.frame}
@@ -264,6 +265,7 @@ only those are listed that hold a Mutex.
     def _wait(locks, wait):
         if wait.kind in OTHERS:
             words = "waits " + OTHERS[wait.kind] + (f" of {wait.seconds:g} s" if wait.seconds is not None else "")
+            words += "" if wait.child is None else f" {wait.child}" if wait.child > 0 else " (any)"
         else:
             before, name = OBJECTS[wait.kind]
             if wait.class_name is not None:

@@ -23,6 +23,7 @@ MONITOR_FRAMES = 4  # in so many innermost frames, the Monitor is looked for who
 MAX_STEPS = 100_000  # links of lists that are followed for all threads together
 MAX_HELD = 64  # Mutexes of one thread
 MAX_ARGUMENTS = 64
+MAX_PID = 1 << 22  # linux/threads.h, PID_MAX_LIMIT
 
 QUEUES, SIZED_QUEUES = (b"queue", b"Thread::Queue"), (b"sized_queue", b"Thread::SizedQueue")
 CONDVAR, MONITOR, MUTEX_TYPE, THREAD_TYPE, FIBER_TYPE = b"condvar", b"monitor", b"mutex", b"VM/thread", b"fiber"
@@ -42,6 +43,7 @@ class Wait:
     length: Optional[int] = None  # elements of a Queue
     limit: Optional[int] = None  # for how many elements a SizedQueue has room
     seconds: Optional[float] = None  # of a sleep
+    child: Optional[int] = None  # pid of a child process; -1 for any
     state: str = "none"  # of the holder: none, known, ended, unknown
     holder: Optional[int] = None  # if known, index of the stack
     keeper: Optional[int] = None  # if the holder is a fiber that is not known, the index of its thread's stack
@@ -201,13 +203,17 @@ class Locks:
         else:
             return None
         if (name.rstrip(b"."), place.method) == (b"Kernel", b"sleep") or (name, place.method) == (b"Thread.", b"stop"):
-            return Wait("sleep", seconds=self._seconds(place.frame))
+            return Wait("sleep", seconds=self._first_number(place.frame))
         if (name.rstrip(b"."), place.method) == (b"Kernel", b"system"):
             return Wait("process")
         of_process = name in (b"Process.", b"Process::Status.") and place.method in WAITING
-        return Wait("process") if of_process else None
+        return Wait("process", child=self._child(place.frame)) if of_process else None
 
-    def _seconds(self, frame):
+    def _child(self, frame):
+        child = self._first_number(frame)
+        return child if isinstance(child, int) and -MAX_PID <= child <= MAX_PID else None
+
+    def _first_number(self, frame):
         """The first argument of a C function, if it is a number (dumper/ruby/arguments.h)."""
         memory = self.memory
         size = memory.size(CFP)
@@ -217,7 +223,7 @@ class Locks:
             return None
         value = memory.word(start + 8)
         if value & 1:
-            return float(value >> 1)
+            return (value - (1 << 64) if value >> 63 else value) >> 1
         return flonum(value) if value & 3 == 2 else None
 
     def _monitor_mutex(self, typed):

@@ -131,7 +131,7 @@ def check_locks(target, answer, series):
     for name in names:
         check_wait(name, waits[name], answer, target.ready["objects"])
     assert (waits["full"]["length"], waits["full"]["max"], waits["empty 0"]["length"]) == (3, 3, 0)
-    assert waits["sleep holder"]["seconds"] == 3600.5
+    assert (waits["sleep holder"]["seconds"], waits["child"]["child"]) == (3600.5, target.ready["child"])
     held = [held for entry in answer["threads"] if entry["name"] == "sleep holder" for held in entry["holds"]]
     assert [hex(one["object"]) for one in held] == [address(target.ready["objects"]["sleep"])]
     expected = [deadlock for deadlock in DEADLOCKS if deadlock[0] in names] + [["fibers 0", "fibers 1"]]
@@ -203,8 +203,10 @@ class Box
   def inspect; %(#<Box @one=1, @two=["\u00e9\\n", :sym, 2.5, nil]>); end # which rb-print does not call
 end
 VALUES = [
-  2**70, -(2**64), 1e-320, "a\"\e\u00e9\x00\x7f", "b\xff".b, :"a b", Point.new(1, nil), (1...), { a: 1, "b" => [2.5, { 3 => true }] },
-  (1..20).to_h { |i| [i, i.to_s] }, [[], {}, [false]], 3r / 4, Complex(1, -2.5), Box.new, Comparable, Class.new(Box), (1..9).to_a
+  2**70, -(2**64), 1e-320, "a\"\e\u00e9\x00\x7f", "b\xff".b, :"a b", Point.new(1, nil), (1...),
+  { a: 1, "b" => [2.5, { 3 => true }] },
+  (1..20).to_h { |i| [i, i.to_s] }, [[], {}, [false]], 3r / 4, Complex(1, -2.5),
+  Box.new, Comparable, Class.new(Box), (1..9).to_a
 ]
 SHOWN = VALUES.map { |v| v.is_a?(Class) ? "#<anonymous subclass of Box>" : v.inspect.encode("UTF-8") }
 TELL = Kernel.instance_method(:to_s)
