@@ -6,6 +6,7 @@ import re
 import zlib
 
 import pytest
+from conftest import RUBIES
 from harness.core import gcore_of, settle
 from harness.dump import as_text, run
 from harness.programs import make
@@ -15,6 +16,7 @@ from test_gdb_scripts import SCRIPTS, commands, compare, gdb, stack_of, stacks_o
 from test_locks import DEADLOCKS, LIMITED, WAITS, address, class_of
 
 LOADED = SCRIPTS / "rbdump-gdb.py"
+OFFSETS = SCRIPTS.parent / "offsets.d"
 PROGRAMS = 3
 ENVIRONMENT = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 
@@ -177,6 +179,23 @@ def test_stripped(ruby, tmp_path):
             assert "from the layout " in result.stdout
         finally:
             target.close()
+
+
+@pytest.mark.parametrize("debian", [ruby for ruby in RUBIES if ruby.id == "debian"], ids=lambda ruby: ruby.id)
+def test_folders(debian, start, tmp_path, monkeypatch):
+    """A layout of the user's folder comes first, unless other users can write to this folder."""
+    shipped = OFFSETS / f"{debian.version}-x86_64.layout"
+    if not shipped.exists():
+        pytest.skip(f"no layout file is named after {debian.version}")
+    (tmp_path / "mine.layout").write_text(shipped.read_text())
+    target = start(debian, "blocks.rb")
+    monkeypatch.setenv("RBDUMP_OFFSETS_D", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
+    used = []
+    for mode in (0o755, 0o777):
+        tmp_path.chmod(mode)
+        used += re.findall("from the layout (.*)", attach(target.pid, "rb-layout").stdout)
+    assert used == ["mine.layout", shipped.name]
 
 
 @pytest.mark.newest_ruby
