@@ -316,11 +316,11 @@ gallery: packages-gallery
 .PHONY: install
 install: all
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(offsetsdir) $(DESTDIR)$(mandir)/man1 \
-		$(DESTDIR)$(datadir)/rbdump/gdb-scripts $(DESTDIR)$(datadir)/bash-completion/completions \
+		$(DESTDIR)$(datadir)/rbdump/gdb $(DESTDIR)$(datadir)/bash-completion/completions \
 		$(DESTDIR)$(datadir)/zsh/site-functions $(DESTDIR)$(datadir)/fish/vendor_completions.d
 	install -m 755 $(B)/rbdump $(DESTDIR)$(bindir)/rbdump
 	install -m 644 $(wildcard offsets.d/*.layout) $(DESTDIR)$(offsetsdir)
-	install -m 644 $(wildcard gdb-scripts/*.py) $(DESTDIR)$(datadir)/rbdump/gdb-scripts
+	install -m 644 $(wildcard gdb-scripts/*.py) $(DESTDIR)$(datadir)/rbdump/gdb
 	install -m 644 $(MANUAL) $(DESTDIR)$(mandir)/man1
 	install -m 644 completions/rbdump.bash $(DESTDIR)$(datadir)/bash-completion/completions/rbdump
 	install -m 644 completions/_rbdump $(DESTDIR)$(datadir)/zsh/site-functions/_rbdump

@@ -1,12 +1,10 @@
-"""Commands for gdb that show the Ruby stacks of a live process or of a core. They need Ruby's debug info.
+"""Commands for gdb that show the Ruby stacks, locks and variables of a live process or of a core.
 
 To load the commands, `source` this file; `help rb-bt` describes the first of them. The commands call no function in the
-process, and write nothing to it, so they work on a core, too.
+process, and write nothing to it, so they work on a core, too. For a Ruby without debug info, they use a layout file of
+rbdump (`help rb-layout`).
 """
 
-import codecs
-import contextlib
-import functools
 import json
 import os
 import sys
@@ -15,103 +13,10 @@ import gdb
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
-from ruby_memory import Unreadable  # noqa: E402
+import rb_looks  # noqa: E402
+from rb_command import evaluate, frame_line, selected, sentences_only, tell_problems, title  # noqa: E402
+from ruby_text import printable, text  # noqa: E402
 from ruby_walk import CFP, Walk  # noqa: E402
-
-
-def sentences_only(invoke):
-    """Changes a command so that it prints each failure as one sentence, not as a Python traceback."""
-
-    @functools.wraps(invoke)
-    def wrapped(self, argument, from_tty):
-        try:
-            if not gdb.selected_inferior().pid:
-                raise gdb.GdbError("There is no process and no core: use attach or core-file.")
-            invoke(self, argument, from_tty)
-        except (Unreadable, gdb.error) as problem:
-            raise gdb.GdbError(f"{self.name}: {problem}") from None
-
-    return wrapped
-
-
-@contextlib.contextmanager
-def _no_calls():
-    """Within this context, an expression that the user typed cannot call functions in the process."""
-    before = gdb.parameter("may-call-functions")
-    gdb.execute("set may-call-functions off")
-    try:
-        yield
-    finally:
-        gdb.execute("set may-call-functions " + ("on" if before else "off"))
-
-
-def _evaluate(expression) -> int:
-    with _no_calls():
-        return int(gdb.parse_and_eval(expression))
-
-
-def text(raw):
-    """UTF-8 as text. NUL, and bytes that are not UTF-8, become \\xNN, as in rbdump's own JSON."""
-    if raw is None:
-        return None
-    return raw.decode("utf-8", "rb-bt").replace("\0", "\\x00")
-
-
-def _escape(error):
-    return "".join(f"\\x{byte:02X}" for byte in error.object[error.start : error.end]), error.end
-
-
-codecs.register_error("rb-bt", _escape)
-
-
-def _selected(stacks, argument):
-    """The stacks that the user wants: all stacks; the stack that the selected gdb thread runs; or the stacks for a
-    number: the address of a thread, a Thread object, an execution context or a fiber, or a kernel thread id."""
-    if argument in ("", "all"):
-        return stacks
-    if argument == "here":
-        thread = gdb.selected_thread()
-        wanted = [s for s in stacks if s.fiber is None and s.gdb_thread == (thread.num if thread else 0)]
-        if not wanted:
-            raise gdb.GdbError("The selected gdb thread does not run a Ruby thread: see rb-threads.")
-        return wanted
-    number = _evaluate(argument)
-    if number:
-        for wanted in (
-            [s for s in stacks if number in (s.ec, s.fiber)],
-            [s for s in stacks if number in (s.thread, s.self_value, s.tid)],
-        ):
-            if wanted:
-                return wanted
-    raise gdb.GdbError(f"{argument} is not a Ruby thread or fiber: see rb-threads.")
-
-
-def _tell_problems(walk):
-    for problem in walk.problems:
-        gdb.write(f"rb-bt: {problem}\n", gdb.STDERR)
-
-
-def _title(stack):
-    words = [f"fiber {stack.fiber:#x} of" if stack.fiber is not None else "", f"thread {stack.thread:#x}"]
-    if stack.name is not None:
-        words.append(f'"{text(stack.name)}"')
-    if stack.main:
-        words.append("main")
-    if stack.ractor is not None:
-        words.append(f"ractor {stack.ractor}")
-    if stack.tid is not None:
-        words.append(f"tid {stack.tid} (gdb thread {stack.gdb_thread})")
-    words.append(stack.status)
-    return " ".join(word for word in words if word)
-
-
-def _line(frame):
-    if frame.kind == "unreadable":
-        return f"<unreadable frame at {frame.cfp:#x}: {frame.reason}>"
-    where = "?" if frame.path is None else text(frame.path)
-    if frame.line:
-        where += f":{frame.line}"
-    return f"{where}:in " + (f"'{text(frame.label)}'" if frame.label is not None else "unknown method")
 
 
 def _json(stack):
@@ -159,23 +64,27 @@ THREAD  an expression: rb_thread_t *, Thread object, rb_execution_context_t *, r
         words = argument.split()
         as_json = "--json" in words
         walk = Walk()
-        stacks = _selected(walk.stacks(), " ".join(word for word in words if word != "--json"))
+        stacks = selected(walk.stacks(), " ".join(word for word in words if word != "--json"))
         for stack in stacks:
             walk.fill(stack)
-        _tell_problems(walk)
+        tell_problems(self.name, walk)
         if as_json:
             gdb.write(json.dumps([_json(stack) for stack in stacks]) + "\n")
             return
         for stack in stacks:
-            gdb.write(_title(stack) + "\n")
+            gdb.write(title(stack) + "\n")
             if stack.reason:
                 gdb.write(f"    <unreadable: {stack.reason}>\n")
             for number, frame in enumerate(stack.frames):
-                gdb.write(f"#{number:<3} {_line(frame)}\n")
+                gdb.write(f"#{number:<3} {frame_line(frame)}\n")
 
 
 class RubyThreads(gdb.Command):
-    """List the Ruby threads of all ractors, and the suspended fibers, each with its innermost frame."""
+    """List the Ruby threads of all ractors, and the suspended fibers, each with its innermost frame: rb-threads
+
+Each line has the address of the rb_thread_t, the name, the ractor, the kernel thread id, gdb's number of the thread, the
+state as Ruby knows it (runnable, stopped, stopped_forever, killed; of a fiber: suspended, created, terminated), the
+number of frames, and the innermost frame. rb-locks shows what a stopped thread waits for."""
 
     name = "rb-threads"
 
@@ -184,19 +93,21 @@ class RubyThreads(gdb.Command):
 
     @sentences_only
     def invoke(self, argument, from_tty):
+        if argument.strip():
+            raise gdb.GdbError("Usage: rb-threads")
         walk = Walk()
         for stack in walk.stacks():
             walk.fill(stack)
-            top = _line(stack.frames[0]) if stack.frames else f"<{stack.reason or 'no frames'}>"
-            gdb.write(f"{_title(stack)}, {len(stack.frames)} frames, {top}\n")
-        _tell_problems(walk)
+            top = frame_line(stack.frames[0]) if stack.frames else f"<{stack.reason or 'no frames'}>"
+            gdb.write(f"{title(stack)}, {len(stack.frames)} frames, {top}\n")
+        tell_problems(self.name, walk)
 
 
 class RubyFrame(gdb.Command):
     """Show frame N of a Ruby stack with its addresses: rb-frame N [here | THREAD]
 
 N is the number that rb-bt shows for the frame. Default stack: the stack that the selected gdb thread runs (here).
-Afterwards, $rb_cfp is the control frame of frame N: p *$rb_cfp"""
+Afterwards, $rb_cfp is the control frame of frame N: p *$rb_cfp. Without debug info, $rb_cfp is only its address."""
 
     name = "rb-frame"
 
@@ -209,13 +120,15 @@ Afterwards, $rb_cfp is the control frame of frame N: p *$rb_cfp"""
         if not number.isdecimal():
             raise gdb.GdbError("Usage: rb-frame N [here | THREAD]")
         walk = Walk()
-        stack = _selected(walk.stacks(), which.strip() or "here")[0]
+        stack = selected(walk.stacks(), which.strip() or "here")[0]
         walk.fill(stack)
         if int(number) >= len(stack.frames):
             raise gdb.GdbError(f"The stack has only {len(stack.frames)} frames." if not stack.reason else stack.reason)
         frame = stack.frames[int(number)]
-        gdb.write(f"#{number} {_line(frame)}\n")
-        gdb.set_convenience_variable("rb_cfp", gdb.Value(frame.cfp).cast(walk.types.struct(CFP).pointer()))
+        gdb.write(f"#{number} {frame_line(frame)}\n")
+        record = walk.types.struct(CFP)  # None if a layout file is used
+        cfp = gdb.Value(frame.cfp)
+        gdb.set_convenience_variable("rb_cfp", cfp.cast(record.pointer()) if record is not None else cfp)
         gdb.write(f"  cfp {frame.cfp:#x}  kind {frame.kind}\n")
         gdb.write(f"  pc {frame.pc:#x}  iseq {frame.iseq:#x}  ep {frame.ep:#x}\n")
         gdb.write(f"  self {walk.memory.get(frame.cfp, CFP, 'self'):#x}\n")
@@ -236,9 +149,9 @@ class RubyString(gdb.Command):
         if not expression:
             raise gdb.GdbError("Usage: rb-str [-i] EXPRESSION")
         values = Walk().values
-        number = _evaluate(expression)
+        number = evaluate(expression)
         raw = values.id_name(number) if is_id else values.string(number)
-        gdb.write("nil\n" if raw is None else f'"{text(raw)}"\n')
+        gdb.write("nil\n" if raw is None else f'"{printable(raw)}"\n')
 
 
 class RubyIseq(gdb.Command):
@@ -253,10 +166,11 @@ class RubyIseq(gdb.Command):
     def invoke(self, argument, from_tty):
         if not argument.strip():
             raise gdb.GdbError("Usage: rb-iseq EXPRESSION")
-        iseq = Walk().iseq(_evaluate(argument))
-        gdb.write(f"{text(iseq.path)}:{iseq.first_line}:in '{text(iseq.label)}'\n")
+        iseq = Walk().iseq(evaluate(argument))
+        gdb.write(f"{printable(iseq.path)}:{iseq.first_line}:in '{printable(iseq.label)}'\n")
         gdb.write(f"  body {iseq.body:#x}  code {iseq.encoded:#x}–{iseq.encoded + 8 * iseq.size:#x}\n")
 
 
 for command in (RubyBacktrace, RubyThreads, RubyFrame, RubyString, RubyIseq):
     command()
+rb_looks.define()

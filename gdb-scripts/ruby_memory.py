@@ -1,4 +1,5 @@
-"""Reads members of structs by name, from gdb's process or core.
+"""Reads members of structs by name, from gdb's process or core. The positions of the members come from gdb's types
+(ruby_types.py) or from a layout file (ruby_layout.py).
 
 Calls no functions of the process, and changes no memory.
 """
@@ -36,14 +37,14 @@ class Memory:
         """Like Types.member(), but raises Unreadable if there is no such member."""
         found = self.types.member(struct, *paths)
         if found is None:
-            raise Unreadable(f"this Ruby's debug info has no {struct}.{paths[0]}")
+            raise Unreadable(f"{self.types.words} has no {struct}.{paths[0]}")
         return found
 
     def size(self, struct) -> int:
         """Like Types.size(), but raises Unreadable if there is no such struct."""
         found = self.types.size(struct)
         if found is None:
-            raise Unreadable(f"this Ruby's debug info has no {struct}")
+            raise Unreadable(f"{self.types.words} has no {struct}")
         return found
 
     def has(self, struct, *paths) -> bool:
@@ -65,7 +66,7 @@ class Memory:
     def constant(self, name) -> int:
         found = self.types.constant(name)
         if found is None:
-            raise Unreadable(f"this Ruby's debug info has no {name}")
+            raise Unreadable(f"{self.types.words} has no {name}")
         return found
 
     def pointer(self, symbol) -> int:

@@ -19,11 +19,22 @@ class Member(NamedTuple):
     width: int  # bits; 0 if the member is not a bitfield
 
 
+# With an index, gdb can miss a struct that it has first met as a declaration. A function of the file that defines the
+# struct makes gdb read this file.
+_FUNCTION_BESIDE = {"st_table_entry": "rb_st_foreach"}
+
 _RECORDS = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION)
 
 
 def find_struct(name: str) -> Optional[gdb.Type]:
     """The struct or union with the tag NAME. If no type has this tag, the struct or union with the typedef NAME."""
+    found = _lookup_struct(name)
+    if found is None and name in _FUNCTION_BESIDE and gdb.lookup_global_symbol(_FUNCTION_BESIDE[name]) is not None:
+        found = _lookup_struct(name)
+    return found
+
+
+def _lookup_struct(name):
     for kind in ("struct ", "union ", ""):
         try:
             found = gdb.lookup_type(kind + name).strip_typedefs()
@@ -117,8 +128,18 @@ class Types:
             cache[key] = find()
         return cache[key]
 
+    @property
+    def words(self):
+        """What the values come from, for messages."""
+        return "this Ruby's debug info"
+
     def struct(self, name):
-        return self._once(self._structs, name, lambda: find_struct(name))
+        """The struct with one of the names in NAME, which are separated by "|"."""
+
+        def find():
+            return next((found for found in map(find_struct, name.split("|")) if found is not None), None)
+
+        return self._once(self._structs, name, find)
 
     def size(self, name):
         record = self.struct(name)

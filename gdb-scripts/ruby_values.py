@@ -35,6 +35,10 @@ class Values:
         return (flags & memory.constant(kind + "_EMBED_LEN_MASK")) >> memory.constant(kind + "_EMBED_LEN_SHIFT")
 
     def string(self, value) -> bytes:
+        return self.memory.read(*self.string_place(value))
+
+    def string_place(self, value):
+        """The address of the bytes of a String, and their number."""
         memory = self.memory
         flags = self.flags(value)
         if flags & memory.constant("RUBY_T_MASK") != memory.constant("RUBY_T_STRING"):
@@ -52,7 +56,7 @@ class Values:
             start = value + memory.member("RString", "as.embed.ary", "as.ary").offset
         else:
             start = memory.get(value, "RString", "as.heap.ptr")
-        return memory.read(start, length)
+        return start, length
 
     def array(self, value):
         """The address of the elements of an Array, and the number of the elements."""
@@ -70,18 +74,18 @@ class Values:
             raise Unreadable(f"the Array {value:#x} has only {length} elements")
         return self.memory.word(start + 8 * index)
 
-    def id_name(self, number):
+    def id_name(self, number, symbols=None):
         """The name of an ID. `ids` is an Array of Arrays [String, Symbol, String, Symbol, …] (symbol.c,
-        get_id_serial_entry())."""
+        get_id_serial_entry()). SYMBOLS: the address of the rb_symbols_t, if it is not that of the symbol."""
         memory = self.memory
         serial = number
         if number > memory.constant("tLAST_OP_ID"):
             serial = number >> memory.constant("RUBY_ID_SCOPE_SHIFT")
         unit = memory.constant("ID_ENTRY_UNIT")
-        symbols = memory.types.address("ruby_global_symbols")
+        symbols = symbols or memory.types.address("ruby_global_symbols")
         if symbols is None:
             raise Unreadable("gdb finds no ruby_global_symbols")
-        names = self.element(memory.get(symbols, "rb_symbols_t", "ids"), serial // unit)
+        names = self.element(memory.get(symbols, "rb_symbols_t|symbols", "ids"), serial // unit)
         name = self.element(names, 2 * (serial % unit))
         return None if name == memory.constant("RUBY_Qnil") else self.string(name)
 

@@ -11,11 +11,12 @@ import gdb
 
 from ruby_iseq import Iseq
 from ruby_memory import Memory, Unreadable
-from ruby_types import Types
+from ruby_roots import types
 from ruby_values import Values
 
 CFP = "rb_control_frame_struct"
 EC = "rb_execution_context_struct"
+FIBER = "rb_fiber_struct"
 THREAD = "rb_thread_struct"
 RACTOR = "rb_ractor_struct"
 MENT = "rb_callable_method_entry_struct"
@@ -44,6 +45,7 @@ class Frame:
     pc: int = 0
     iseq: int = 0
     ep: int = 0
+    jit: bool = False  # code of a JIT has pushed the frame, or runs it
 
 
 @dataclass
@@ -68,10 +70,14 @@ class Walk:
     """One pass over the process or core. `problems` describes what could not be read during the search for stacks."""
 
     def __init__(self):
-        self.types = Types()
+        self.types = types()
         self.memory = Memory(self.types)
         self.values = Values(self.memory)
         self.problems = []
+        self.vm = self.memory.pointer("ruby_current_vm_ptr")
+        if not self.vm:
+            raise Unreadable("ruby_current_vm_ptr is NULL: Ruby has not started yet")
+        self.knows_fibers = False  # whether stacks() gives all suspended fibers
         self._iseqs = {}
         self._native = None
         # Since 3.4, vm_backtrace.c omits the frame below that of a rescue or ensure, and qualifies labels by class.
@@ -83,17 +89,18 @@ class Walk:
 
     def stacks(self):
         """All threads of all ractors, then all suspended fibers. To read the frames of a stack, call fill()."""
-        vm = self.memory.pointer("ruby_current_vm_ptr")
-        if not vm:
-            raise Unreadable("ruby_current_vm_ptr is NULL: Ruby has not started yet")
+        vm = self.vm
         found = []
-        if self.memory.has("rb_vm_struct", "living_threads"):
-            self._add_threads(found, vm + self.memory.member("rb_vm_struct", "living_threads").offset, vm, None)
+        # A layout has the first member of a list's head, which has the same position as the head.
+        threads = self.types.member("rb_vm_struct", "living_threads", "living_threads.n.next")
+        if threads is not None:
+            self._add_threads(found, vm + threads.offset, vm, None)
         else:
-            head = vm + self.memory.member("rb_vm_struct", "ractor.set").offset
+            head = vm + self.memory.member("rb_vm_struct", "ractor.set", "ractor.set.n.next").offset
             for ractor in self._list(head, RACTOR, "vmlr_node"):
                 number = self._optional(ractor, RACTOR, "pub.id", "id")
-                self._add_threads(found, ractor + self.memory.member(RACTOR, "threads.set").offset, vm, number)
+                list_head = self.memory.member(RACTOR, "threads.set", "threads.set.n.next")
+                self._add_threads(found, ractor + list_head.offset, vm, number)
         self._add_fibers(found)
         return found
 
@@ -108,12 +115,13 @@ class Walk:
         """Yields the structs in a list (ccan/list/list.h). The list is circular, and HEAD is one of its nodes."""
         node_name = next((name for name in nodes if self.memory.has(struct, name)), nodes[0])
         link = self.memory.member(struct, node_name).offset
-        following = self.memory.member(struct, node_name + ".next").offset - link
+        following = self.memory.member("list_node|ccan_list_node", "next").offset
         try:
-            node = self.memory.word(head + following)
-            for _ in range(MAX_LIST):
+            node, seen = self.memory.word(head + following), set()
+            while node not in seen and len(seen) < MAX_LIST:
                 if node == head:
                     return
+                seen.add(node)
                 yield node - link
                 node = self.memory.word(node + following)
             self.problems.append(f"the list at {head:#x} does not end")
@@ -137,31 +145,48 @@ class Walk:
 
     def _add_fibers(self, found):
         """The list first_jit_cont contains the execution contexts of all threads and fibers (cont.c, 3.3 and later)."""
-        if self.types.address("first_jit_cont") is None:
-            return
         threads = {stack.thread: stack for stack in found}
         running = {stack.ec for stack in found}
         try:
-            item = self.memory.pointer("first_jit_cont")
-            for _ in range(MAX_LIST):
+            item, seen = self._first_jit_cont(found), set()
+            while item not in seen and len(seen) < MAX_LIST:
                 if not item:
+                    self.knows_fibers = bool(seen)
                     return
+                seen.add(item)
                 ec = self.memory.get(item, "rb_jit_cont", "ec")
                 if ec not in running and self.memory.get(ec, EC, "vm_stack"):
-                    found.append(self._fiber(ec, threads))
+                    found.append(self.fiber_stack(ec, threads))
                 item = self.memory.get(item, "rb_jit_cont", "next")
             self.problems.append("the list of fibers does not end")
         except Unreadable as problem:
             self.problems.append(f"the list of fibers cannot be read to its end: {problem}")
 
-    def _fiber(self, ec, threads):
+    def _first_jit_cont(self, found):
+        """The first item of the list. Without a symbol for it, the items of the threads' fibers lead to it."""
+        memory = self.memory
+        if self.types.address("first_jit_cont") is not None:
+            return memory.pointer("first_jit_cont")
+        if not memory.has(FIBER, "cont.jit_cont") or not memory.has("rb_jit_cont", "prev"):
+            return 0
+        fibers = (memory.get(stack.ec, EC, "fiber_ptr") for stack in found if stack.ec)
+        item = next((item for item in (memory.get(f, FIBER, "cont.jit_cont") for f in fibers if f) if item), 0)
+        for _ in range(MAX_LIST):
+            before = memory.get(item, "rb_jit_cont", "prev") if item else 0
+            if not before:
+                return item
+            item = before
+        raise Unreadable("it does not begin")
+
+    def fiber_stack(self, ec, threads):
+        """The stack of a suspended fiber, not filled. THREADS: stacks by the addresses of their threads."""
         thread = self.memory.get(ec, EC, "thread_ptr")
         fiber = self.memory.get(ec, EC, "fiber_ptr")
         stack = Stack(thread, ec, fiber=fiber)
         owner = threads.get(thread)
         if owner:
             stack.name, stack.ractor = owner.name, owner.ractor
-        stack.status = self._enumerator("rb_fiber_struct", "status", fiber, "FIBER_")
+        stack.status = self._enumerator(FIBER, "status", fiber, "FIBER_")
         return stack
 
     def _enumerator(self, struct, path, address, prefix):
@@ -285,9 +310,10 @@ class Walk:
             return memory.extract(memory.member(CFP, *paths), lambda offset, size: raw[offset : offset + size])
 
         frame.pc, frame.iseq, frame.ep = get("pc"), get("iseq", "_iseq"), get("ep")
-        if self._names_zjit_frames and get("jit_return") and memory.pointer("rb_zjit_entry"):
+        frame.jit = memory.has(CFP, "jit_return") and bool(get("jit_return"))
+        if self._names_zjit_frames and frame.jit and memory.pointer("rb_zjit_entry"):
             raise Unreadable("ZJIT has not written this frame to memory")
-        magic = self._environment(frame.ep)[1] & memory.constant("VM_FRAME_MAGIC_MASK")
+        magic = self.environment(frame.ep)[1] & memory.constant("VM_FRAME_MAGIC_MASK")
         kind = next((k for k in FRAME_KINDS if self.types.constant("VM_FRAME_MAGIC_" + k) == magic), None)
         if kind is None:
             raise Unreadable(f"{magic:#x} is not a known kind of frame")
@@ -343,7 +369,7 @@ class Walk:
             self._iseqs[address] = Iseq(self.values, address)
         return self._iseqs[address]
 
-    def _environment(self, ep):
+    def environment(self, ep):
         """The current address and the flags of the environment to which EP belongs."""
         flags = self.memory.word(ep)
         if not flags & 1:
@@ -360,7 +386,7 @@ class Walk:
         """The method entry of the frame that EP belongs to, or 0 (vm_insnhelper.c, rb_vm_frame_method_entry())."""
         memory = self.memory
         for _ in range(MAX_ENVIRONMENTS):
-            ep, flags = self._environment(ep)
+            ep, flags = self.environment(ep)
             local = flags & memory.constant("VM_ENV_FLAG_LOCAL")
             value = memory.word(ep + ME_CREF)
             if value:

@@ -133,7 +133,7 @@ def cases():
     outer = {ruby.id for ruby in by_age[:1] + by_age[-1:]}
     for ruby in DEBUG_RUBIES:
         for script in sorted(path.name for path in TARGETS.glob("*.rb")):
-            if script in ("still.rb", "garbage.rb", "forked.rb", "churn.rb", "crowd.rb", "operators.rb"):
+            if script in ("still.rb", "garbage.rb", "forked.rb", "churn.rb", "crowd.rb", "operators.rb", "contention.rb"):
                 continue
             if ruby.series < needs(script):
                 continue  # test_dump.py notes it

@@ -1,0 +1,284 @@
+"""Reads classes and what objects contain: hash tables, instance variables, and the data of C code.
+
+The code checks which members exist, and so chooses between algorithms; it does not ask for Ruby's version. Comments
+name the functions of Ruby, and the functions of rbdump that do the same.
+"""
+
+from typing import NamedTuple
+
+from ruby_memory import Unreadable
+from ruby_values import IMMEDIATE_MASK, Values
+
+CLASS_SLOT = "RClass_and_rb_classext_t"
+CLASSEXT = "rb_classext_struct"
+ST_DELETED = (1 << 64) - 1  # the hash of an entry that was deleted (st.c, 2.4 to 4.0)
+SHAPE_SHIFT = 32  # shape.h, SHAPE_FLAG_SHIFT, 3.2 to 4.0
+EMBEDDED_IVARS = 3  # ROBJECT_EMBED_LEN_MAX, up to 3.1
+AR_PAIRS = 8  # hash.c, RHASH_AR_TABLE_MAX_SIZE, 2.6 to 4.0
+
+# rtypeddata.h, 3.3 to 3.4: TYPED_DATA_EMBEDDED is a bit of typed_flag, which is at most 3; before, it is 1.
+TYPED_EMBEDDED, TYPED_FLAG_MAX = 2, 3
+
+MAX_ENTRIES = 20_000  # of a table, with those that were deleted
+MAX_IVARS = 1000  # of an object or a class
+MAX_SUPERCLASSES = 1000  # with included modules
+MAX_ANONYMOUS = 8  # classes without a name, one the superclass of another
+MAX_TYPE_NAME = 32
+
+
+class Typed(NamedTuple):
+    """An object whose data belongs to C code (T_DATA)."""
+
+    name: bytes  # of its type, such as b"mutex"
+    data: int
+
+
+class Objects:
+    def __init__(self, values: Values, vm):
+        """VM: the address of the rb_vm_struct."""
+        self.values = values
+        self.memory = values.memory
+        self.vm = vm
+        self._names = {}
+
+    def constant_or_none(self, name):
+        return self.memory.types.constant(name)
+
+    def is_object(self, value) -> bool:
+        return not value & IMMEDIATE_MASK and value > self.memory.constant("RUBY_Qnil")
+
+    # ---- tables
+
+    def st_entries(self, table):
+        """Yields the key and the record of each entry of an st_table (st.c, 2.4 and later), in order."""
+        memory = self.memory
+        entries = memory.get(table, "st_table", "entries")
+        start = memory.get(table, "st_table", "entries_start")
+        bound = memory.get(table, "st_table", "entries_bound")
+        size = memory.size("st_table_entry")
+        if not start <= bound <= 1 << memory.get(table, "st_table", "entry_power"):
+            raise Unreadable(f"the table {table:#x} has fewer entries than are in use")
+        for index in range(start, bound):
+            if index - start == MAX_ENTRIES:
+                raise Unreadable(f"the table {table:#x} has too many entries")
+            entry = entries + index * size
+            if memory.get(entry, "st_table_entry", "hash") != ST_DELETED:
+                yield memory.get(entry, "st_table_entry", "key"), memory.get(entry, "st_table_entry", "record")
+
+    def hash_pairs(self, value):
+        """Yields the keys and values of a Hash (hash.c, ar_foreach(), st_foreach())."""
+        memory = self.memory
+        flags = self.values.flags(value)
+        behind = value + memory.size("RHash")  # since 3.3, the table is behind the Hash, in the same slot
+        if flags & memory.constant("RHASH_ST_TABLE_FLAG"):
+            yield from self.st_entries(memory.get(value, "RHash", "as.st") if memory.has("RHash", "as.st") else behind)
+            return
+        table = memory.get(value, "RHash", "as.ar") if memory.has("RHash", "as.ar") else behind
+        bound = flags & memory.constant("RHASH_AR_TABLE_BOUND_MASK")
+        bound >>= memory.constant("RHASH_AR_TABLE_BOUND_SHIFT")
+        if not table or not bound:
+            return
+        if bound > AR_PAIRS:
+            raise Unreadable(f"the Hash {value:#x} has a table of {bound} pairs, which is not credible")
+        pairs = table + memory.member("ar_table_struct", "pairs").offset
+        for pair in range(pairs, pairs + 16 * bound, 16):
+            key = memory.word(pair)
+            if key != memory.constant("RUBY_Qundef"):  # ar_clear_entry()
+                yield key, memory.word(pair + 8)
+
+    # ---- classes
+
+    def _extension(self, module):
+        """internal/class.h, RCLASS_EXT."""
+        memory = self.memory
+        if memory.has("RClass", "ptr"):
+            return memory.get(module, "RClass", "ptr")
+        return module + memory.size("RClass")
+
+    def _class_ivar(self, module, name):
+        """A hidden instance variable of a class, or 0."""
+        found = (value for key, value in self._class_ivars(module) if key and self.values.id_name(key) == name)
+        return next(found, 0)
+
+    def _class_ivars(self, module):
+        memory = self.memory
+        if memory.has(CLASSEXT, "iv_tbl"):
+            table = memory.get(self._extension(module), CLASSEXT, "iv_tbl")
+            yield from self.st_entries(table) if table else ()
+            return
+        if memory.has(CLASS_SLOT, "classext.fields_obj"):
+            raise Unreadable("the instance variables of classes of this Ruby are not read")
+        if memory.has(CLASS_SLOT, "classext.iv_ptr"):
+            start = memory.get(module, CLASS_SLOT, "classext.iv_ptr")
+        else:
+            start = memory.get(self._extension(module), CLASSEXT, "iv_ptr")
+        if memory.has(CLASSEXT, "shape_id"):
+            shape = memory.get(self._extension(module), CLASSEXT, "shape_id")
+        else:
+            shape = self.values.flags(module) >> SHAPE_SHIFT
+        for index, key in enumerate(self._ids_of_shape(shape)):
+            yield key, memory.word(start + 8 * index)
+
+    def path(self, module):
+        """A pair: the path of a class or module, or None if it has none; and whether the path is permanent."""
+        memory = self.memory
+        if memory.has(CLASS_SLOT, "classext.classpath"):
+            path = memory.get(module, CLASS_SLOT, "classext.classpath")
+            permanent = bool(memory.get(module, CLASS_SLOT, "classext.permanent_classpath"))
+        else:
+            path = self._class_ivar(module, b"__classpath__")
+            permanent = bool(path)
+            path = path or self._class_ivar(module, b"__tmp_classpath__")
+        if not path or path == memory.constant("RUBY_Qnil"):
+            return None, False
+        return self.values.string(path), permanent
+
+    def superclass(self, module):
+        memory = self.memory
+        if memory.has("RClass", "super"):
+            return memory.get(module, "RClass", "super")
+        return memory.get(module, CLASS_SLOT, "classext.super")
+
+    def is_real_class(self, module) -> bool:
+        return self.values.is_a(module, "RUBY_T_CLASS") and not self.values.is_singleton(module)
+
+    def ancestors(self, klass):
+        """The class of an object and its superclasses, without singleton classes and included modules."""
+        for _ in range(MAX_SUPERCLASSES):
+            if not self.is_object(klass):
+                return
+            if self.is_real_class(klass):
+                yield klass
+            klass = self.superclass(klass)
+
+    def class_of(self, value) -> int:
+        """The class of an object, as Object#class gives it."""
+        klass = self.memory.get(value, "RBasic", "klass")
+        found = next(self.ancestors(klass), 0) if klass else 0
+        if not found:
+            raise Unreadable(f"{value:#x} has no class")
+        return found
+
+    def class_name(self, module) -> bytes:
+        """The name of a class or module, as rbdump shows it: a class without a name is `#<anonymous …>`."""
+        if module not in self._names:
+            self._names[module] = self._class_name(module, MAX_ANONYMOUS)
+        return self._names[module]
+
+    def _class_name(self, module, nesting):
+        values = self.values
+        if values.is_singleton(module):
+            return b"#<singleton class>"
+        path, _ = self.path(module)
+        if path is not None:
+            return path
+        if values.is_a(module, "RUBY_T_MODULE"):
+            return b"#<anonymous module>"
+        above = next(self.ancestors(self.superclass(module)), 0)
+        if not above or not nesting:
+            return b"#<anonymous class>"
+        return b"#<anonymous subclass of " + self._class_name(above, nesting - 1) + b">"
+
+    # ---- instance variables
+
+    def _shapes(self):
+        """The address of the array of shapes."""
+        memory = self.memory
+        if memory.has("rb_vm_struct", "shape_list"):
+            return memory.get(self.vm, "rb_vm_struct", "shape_list")
+        if memory.has("rb_shape", "next_field_index"):  # since 4.0, a shape's number has other bits, too
+            raise Unreadable("the shapes of this Ruby are not read")
+        tree = memory.pointer("rb_shape_tree_ptr")
+        return memory.get(tree, "rb_shape_tree_t|rb_shape_tree", "shape_list")
+
+    def _ids_of_shape(self, number):
+        """The IDs of the instance variables, in their order (shape.c, rb_shape_get_iv_index())."""
+        memory = self.memory
+        shapes, size = self._shapes(), memory.size("rb_shape")
+        shape = shapes + number * size
+        if memory.get(shape, "rb_shape", "type") == self.constant_or_none("SHAPE_OBJ_TOO_COMPLEX"):
+            raise Unreadable("the shape is too complex")
+        count = memory.get(shape, "rb_shape", "next_iv_index")
+        if count > MAX_IVARS:
+            raise Unreadable(f"{count} instance variables are not credible")
+        ids = [0] * count
+        for _ in range(MAX_IVARS):
+            index = memory.get(shape, "rb_shape", "next_iv_index")
+            if not index:
+                break
+            is_variable = memory.get(shape, "rb_shape", "type") == memory.constant("SHAPE_IVAR")
+            if is_variable and index <= count and not ids[index - 1]:
+                ids[index - 1] = memory.get(shape, "rb_shape", "edge_name")
+            shape = shapes + memory.get(shape, "rb_shape", "parent_id") * size
+        return ids
+
+    def _ids_of_class(self, klass):
+        """Up to 3.1, {index: ID} by the class (variable.c, iv_index_tbl)."""
+        memory = self.memory
+        table = memory.get(self._extension(klass), CLASSEXT, "iv_index_tbl")
+        found = {}
+        for key, record in self.st_entries(table) if table else ():
+            in_struct = memory.has("rb_iv_index_tbl_entry", "index")
+            found[memory.get(record, "rb_iv_index_tbl_entry", "index") if in_struct else record] = key
+        return found
+
+    def ivars(self, value):
+        """Yields the names and values of the instance variables of a T_OBJECT. Ruby's own hidden ones are left out."""
+        memory = self.memory
+        flags = self.values.flags(value)
+        embedded = flags & memory.constant("ROBJECT_EMBED")
+        if memory.has("RObject", "as.heap.numiv"):
+            ids = self._ids_of_class(self.class_of(value))
+            count = EMBEDDED_IVARS if embedded else memory.get(value, "RObject", "as.heap.numiv")
+            pairs = [(index, ids.get(index, 0)) for index in range(min(count, MAX_IVARS))]
+        else:
+            pairs = list(enumerate(self._ids_of_shape(flags >> SHAPE_SHIFT)))
+        if embedded:
+            start = value + memory.member("RObject", "as.ary").offset
+        else:
+            start = memory.get(value, "RObject", "as.heap.ivptr", "as.heap.fields")
+        for index, key in pairs:
+            found = memory.word(start + 8 * index)
+            name = self.values.id_name(key) if key and found != memory.constant("RUBY_Qundef") else None
+            if name is not None and name.startswith(b"@"):
+                yield name, found
+
+    # ---- structs
+
+    def struct_words(self, value):
+        """The address of the members of a Struct, and their number."""
+        memory = self.memory
+        count = self.values.flags(value) & memory.constant("RSTRUCT_EMBED_LEN_MASK")
+        count >>= memory.constant("RSTRUCT_EMBED_LEN_SHIFT")
+        if count:
+            return value + memory.member("RStruct", "as.ary").offset, count
+        return memory.get(value, "RStruct", "as.heap.ptr"), memory.get(value, "RStruct", "as.heap.len")
+
+    def struct_names(self, value):
+        """The Array of the names of a Struct's members, or 0 (struct.c, struct_ivar_get())."""
+        for klass in self.ancestors(self.class_of(value)):
+            found = self._class_ivar(klass, b"__members__")
+            if found:
+                return found
+        return 0
+
+    # ---- data of C code
+
+    def typed(self, value):
+        """The data of an object, and the name of its type; None for an object that has none (ruby/typed.h)."""
+        memory = self.memory
+        if not self.is_object(value) or not self.values.is_a(value, "RUBY_T_DATA"):
+            return None
+        kind = memory.get(value, "RTypedData", "type")
+        typed_bit = self.constant_or_none("RUBY_TYPED_FL_IS_TYPED_DATA")
+        if typed_bit is not None:
+            is_typed = self.values.flags(value) & typed_bit
+            embedded, kind = kind & 1, kind & ~1
+        else:
+            flag = memory.get(value, "RTypedData", "typed_flag")
+            is_typed, embedded = 0 < flag <= TYPED_FLAG_MAX, flag & TYPED_EMBEDDED
+        if not is_typed:
+            return None
+        at = value + memory.member("RTypedData", "data").offset
+        name = memory.read(memory.get(kind, "rb_data_type_struct", "wrap_struct_name"), MAX_TYPE_NAME)
+        return Typed(name.partition(b"\0")[0], at if embedded else memory.word(at))

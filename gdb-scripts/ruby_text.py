@@ -1,0 +1,27 @@
+"""Bytes of the process as text."""
+
+import codecs
+
+
+def text(raw):
+    """UTF-8 as text. NUL, and bytes that are not UTF-8, become \\xNN, as in rbdump's own JSON."""
+    if raw is None:
+        return None
+    return raw.decode("utf-8", "rb-bt").replace("\0", "\\x00")
+
+
+def printable(raw):
+    """Like text(), but safe for a terminal: characters that are not printable are escaped, too."""
+    return escaped(text(raw))
+
+
+def escaped(characters: str) -> str:
+    """CHARACTERS with an escape for each character that a terminal would not print as it is."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in characters)
+
+
+def _escape(error):
+    return "".join(f"\\x{byte:02X}" for byte in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("rb-bt", _escape)
