@@ -49,12 +49,20 @@ static bool may_fold(const struct fold_entry *entry)
 	       (thread->suspended || (!thread->main && thread->resumed_by == 0));
 }
 
+/* The Mutex or Monitor that a thread or fiber waits for; 0 if it waits for none. */
+static uint64_t lock_of(const struct trace_thread *thread)
+{
+	const struct trace_wait *wait = &thread->wait;
+
+	return wait->kind == WAIT_MUTEX || wait->kind == WAIT_MONITOR ? wait->object : 0;
+}
+
 static bool is_same(const struct fold_entry *x, const struct fold_entry *y)
 {
 	const struct trace_thread *a = x->thread, *b = y->thread;
 
 	if (x->kind != y->kind || a->native != b->native || a->suspended != b->suspended || a->state != b->state ||
-	    a->ractor != b->ractor)
+	    a->ractor != b->ractor || lock_of(a) != lock_of(b))
 		return false;
 	if (a->suspended &&
 	    (a->id != b->id || a->ended != b->ended || a->resumed_by != b->resumed_by ||
@@ -75,7 +83,7 @@ static uint64_t hash_of(const struct fold_entry *entry)
 	const struct trace_thread *thread = entry->thread;
 	uint64_t hash = hash_mix(trace_stack_hash(thread), (uint64_t)thread->state << 32 | entry->kind);
 
-	hash = hash_mix(hash, thread->ractor);
+	hash = hash_mix(hash_mix(hash, thread->ractor), lock_of(thread));
 	if (!thread->suspended)
 		return hash;
 	hash = hash_mix(hash_mix(hash, thread->id), thread->resumed_by);
