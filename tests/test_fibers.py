@@ -19,7 +19,6 @@ from harness.dump import (
     rubys_frames,
     run,
     thread_of,
-    without_calls,
 )
 from harness.process import is_untouched, wait_until, wait_until_it_reads
 from harness.under_gdb import stop_in
@@ -132,7 +131,7 @@ def test_text(ruby, start, rbdump):
     lines = done.stdout.splitlines()
     nr_fibers = len(suspended(answer))
     assert lines[1].startswith(f"{len(answer['threads']) - nr_fibers} threads, {nr_fibers} suspended fibers, paused for ")
-    headers = [line for line in without_calls(lines[2:]) if line and not line.startswith("    ")]
+    headers = [line for line in lines[2:] if line and not line.startswith("  ")]
     for entry, header in zip(answer["threads"], headers):
         fiber, tid = entry["fiber"], entry["tid"]
         name = " (main)" if entry["main"] else "" if entry["name"] is None else f' "{entry["name"]}"'
