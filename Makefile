@@ -221,7 +221,7 @@ NPM_PACKAGES = $(if $(shell command -v npm),nodejs,nodejs npm)
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-dev
 BENCH_PACKAGES = $(CHECK_PACKAGES) elfutils time
 APPLICATIONS_PACKAGES = $(DEMO_PACKAGES) puma ruby-rails ruby-sqlite3 ruby-sidekiq redis-server rubocop
-GALLERY_PACKAGES = $(DEMO_PACKAGES) rubocop rake puma ruby-rails ruby-sqlite3 chromium procps
+GALLERY_PACKAGES = $(DEMO_PACKAGES) rubocop rake puma ruby-rails ruby-sqlite3 ruby-sidekiq redis-server chromium procps
 
 .PHONY: packages-build packages-demo packages-lint packages-check packages-fuzz packages-bench packages-gallery \
 	packages-applications
@@ -301,7 +301,7 @@ experiments: packages-check
 	/usr/bin/python3 bench/experiments.py
 
 # `make recording` measures the table of costs in doc/recording.md anew, which takes some five minutes. `make gallery`
-# makes doc/gallery.md anew, which takes some three minutes.
+# makes doc/gallery.md anew, which takes some four minutes.
 .PHONY: recording gallery
 recording: packages-check
 	@$(MAKE) --no-print-directory all
@@ -340,7 +340,7 @@ help:
 	@echo 'make bench        measure rbdump and other tools: see doc/benchmarks.md'
 	@echo 'make experiments  measure paused and unpaused sampling anew, for doc/experiments.md (some 25 minutes)'
 	@echo 'make recording    measure the cost of a recording anew, for doc/recording.md (some five minutes)'
-	@echo 'make gallery      record rubocop, rake and puma anew, for doc/gallery.md (some three minutes)'
+	@echo 'make gallery      record rubocop, rake and puma, and dump stuck servers, for doc/gallery.md (some four minutes)'
 	@echo 'make install      install rbdump in prefix (default: /usr/local); if DESTDIR is set, below DESTDIR'
 	@echo 'make clean        remove the folder build'
 

@@ -201,7 +201,7 @@ class Jobs(Application):
                 time.sleep(0.02)
 
     @staticmethod
-    def _command(connection, *words):
+    def command(connection, *words):
         """One command of Redis, and its answer's number (RESP)."""
         text = f"*{len(words)}\r\n" + "".join(f"${len(word.encode())}\r\n{word}\r\n" for word in words)
         connection.sendall(text.encode())
@@ -221,7 +221,7 @@ class Jobs(Application):
             if self.rate:
                 due += 1 / self.rate
                 time.sleep(max(0, due - time.monotonic()))
-            elif self._command(connection, "LLEN", "queue:default") >= self.AHEAD:
+            elif self.command(connection, "LLEN", "queue:default") >= self.AHEAD:
                 time.sleep(0.02)
                 continue
             at = due if self.rate else time.monotonic()
@@ -229,7 +229,7 @@ class Jobs(Application):
                 number += 1
                 job = {"class": "ReportJob", "args": [number, at], "jid": f"{number:024x}"}
                 job |= {"queue": "default", "retry": False}
-                self._command(connection, "LPUSH", "queue:default", json.dumps(job))
+                self.command(connection, "LPUSH", "queue:default", json.dumps(job))
         connection.close()
 
 

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Records rubocop, rake and puma, as Debian has them, from start to end, looks for leaks in Rails, and makes doc/gallery.md.
+"""
+Records rubocop, rake and puma, as Debian has them, from start to end, looks for leaks in Rails and for why servers are stuck,
+and makes doc/gallery.md.
 
-    bench/gallery.py [NAME…]    rubocop, rake, puma, leaks: only these sections are made anew
+    bench/gallery.py [NAME…]    rubocop, rake, puma, leaks, stuck: only these sections are made anew
 
-It needs Debian's rubocop, rake, puma, rails, ruby-rdoc (part of ruby) and chromium, and some four minutes.
+It needs Debian's rubocop, rake, puma, rails, sidekiq, redis-server, ruby-rdoc (part of ruby) and chromium, and some four
+minutes.
 """
 
 import contextlib
@@ -24,6 +27,7 @@ import time
 TREE = pathlib.Path(__file__).resolve().parent.parent
 sys.path += [str(TREE / "tests"), str(TREE / "bench")]
 
+import gallery_stuck  # noqa: E402
 from applications import Rails  # noqa: E402
 from harness.heap import build  # noqa: E402
 
@@ -247,21 +251,25 @@ instance variables: Strings that the symbol table keeps alive.
 
 PARTS = {"rubocop": rubocop, "rake": rake, "puma": puma}
 LEAKS_TITLE = "Leaks in a Rails application"
+# Sections that are not about a recording: { name: (title, what makes it) }
+OTHERS = {"leaks": (LEAKS_TITLE, leaks), "stuck": (gallery_stuck.TITLE, gallery_stuck.section)}
 
 
 def main():
-    names = sys.argv[1:] or [*PARTS, "leaks"]
+    names = sys.argv[1:] or [*PARTS, *OTHERS]
     page = TREE / "doc/gallery.md"
     head, *sections = re.split(r"^(?=## )", page.read_text(), flags=re.M)
     kept = {re.match(r"## (.*)", text)[1]: text for text in sections}
     for name in names:
-        if name == "leaks":
-            kept[LEAKS_TITLE] = leaks()
+        if name in OTHERS:
+            title, make = OTHERS[name]
+            kept[title] = make().rstrip() + "\n\n"
         else:
             facts = record(PARTS[name])
             kept[name] = section(name, facts) + "\n"
             print(name, facts["status"], facts["result"])
-    page.write_text(head + "".join(kept[title] for title in (*PARTS, LEAKS_TITLE)))
+    titles = [*PARTS, *(title for title, _ in OTHERS.values())]
+    page.write_text((head + "".join(kept[title] for title in titles)).rstrip() + "\n")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import select
 import shutil
 import signal
 import socket
@@ -9,7 +11,7 @@ import subprocess
 
 import pytest
 from conftest import TESTS, note_not_applicable
-from harness.dump import difference, rbdumps_frames, run
+from harness.dump import difference, dump, rbdumps_frames, run
 from harness.process import has_ended, is_untouched, schedstat, status, wait_until
 
 FOLDER = TESTS / "targets/server"
@@ -17,6 +19,10 @@ WORKERS = 2
 # How each is started.
 SERVERS = {"puma": ["-C", FOLDER / "puma.rb"], "unicorn": ["-E", "deployment", "-c", FOLDER / "unicorn.rb"]}
 MISSING = [name for name in SERVERS if not shutil.which(name)]
+
+# A shop that gets stuck, with so many threads; the most tries until it is stuck.
+SHOP = TESTS.parent / "bench/apps/stuck/config.ru"
+THREADS, TRIES = 5, 100
 
 for name in MISSING:
     note_not_applicable(f"a server: {name} is not installed")
@@ -39,11 +45,12 @@ def ask(path, request=b""):
 
 
 class Server:
-    def __init__(self, name, folder):
+    def __init__(self, name, folder, application=FOLDER / "config.ru", workers=WORKERS, arguments=()):
         self.folder = folder
         self.clients = []
+        self.workers = workers
         # Some programs are not Ruby's own, but wrappers of a distribution that end in it.
-        command = ["/usr/bin/ruby", "-r", FOLDER / "witness.rb", shutil.which(name), *SERVERS[name], FOLDER / "config.ru"]
+        command = ["/usr/bin/ruby", "-r", FOLDER / "witness.rb", shutil.which(name), *SERVERS[name], *arguments, application]
         self.log = open(folder / "log", "wb")
         self.process = subprocess.Popen(
             command, cwd=folder, env=dict(os.environ, WITNESS=str(folder)), stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log
@@ -57,18 +64,27 @@ class Server:
 
     def is_ready(self):
         assert self.process.poll() is None, (self.folder / "log").read_text()
-        return len(self.pids()) == 1 + WORKERS and all((self.folder / str(pid)).exists() for pid in self.pids()) and self.answers()
+        pids = self.pids()
+        return len(pids) == 1 + self.workers and all((self.folder / str(pid)).exists() for pid in pids) and self.answers()
 
     def answers(self):
         try:
-            return b"from " in ask(self.folder / "server.sock", b"GET / HTTP/1.0\r\n\r\n")
+            return b"200 OK" in ask(self.folder / "server.sock", b"GET / HTTP/1.0\r\n\r\n")
         except (ConnectionError, FileNotFoundError):
             return False
 
-    def keep_waiting(self):
+    def keep_waiting(self, path="/wait"):
         """Sends a request that is never answered."""
         self.clients.append(connect(self.folder / "server.sock"))
-        self.clients[-1].sendall(b"GET /wait HTTP/1.0\r\n\r\n")
+        self.clients[-1].sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+
+    def has_answered(self):
+        """Whether a client has got an answer."""
+        return bool(select.select(self.clients, [], [], 0)[0])
+
+    def leave(self):
+        while self.clients:
+            self.clients.pop().close()
 
     def testimony(self):
         """What Ruby says of the threads of each process, by its id."""
@@ -91,8 +107,7 @@ class Server:
         self.process.wait(30)
         for pid in pids:
             wait_until(lambda pid=pid: has_ended(pid), "it has ended")
-        for client in self.clients:
-            client.close()
+        self.leave()
         self.log.close()
 
 
@@ -158,3 +173,73 @@ def test_server(rbdump, tmp_path, name, mode):
         assert all(is_untouched(pid) for pid in server.pids())
         if name == "puma":
             assert server.answers()
+
+
+def locking(server):
+    """The threads that wait for a Mutex in the shop, as Ruby tells: { method in which they lock it: [thread] }"""
+    threads = {}
+    for thread in server.testimony()[server.pid]:
+        innermost, *callers = thread["frames"]
+        if thread["status"] == "sleep" and innermost[3] == "synchronize" and callers[0][0].endswith(SHOP.name):
+            threads.setdefault(callers[0][3], []).append(thread)
+    return threads
+
+
+def get_stuck(server):
+    """
+    Sends a purchase and a refund until each has locked its first Mutex, and waits for that of the other; then a request for
+    each of the other threads. Gives what locking() does.
+    """
+
+    def are_stuck():
+        return set(locking(server)) == {"block in buy", "block in refund"}
+
+    for _ in range(TRIES):
+        for path in ("/buy", "/refund"):
+            server.keep_waiting(path)
+        wait_until(lambda: server.has_answered() or are_stuck(), "the requests are answered, or the server is stuck", 60)
+        if are_stuck():
+            break
+        server.leave()
+    else:
+        pytest.fail("the server does not get stuck")
+    for path in ("/buy", "/buy", "/refund"):
+        server.keep_waiting(path)
+    wait_until(lambda: sum(map(len, locking(server).values())) == THREADS, "all threads are stuck")
+    return locking(server)
+
+
+def link(waiter, holder):
+    """The line that a thread waits for a Mutex, and where its holder has locked it: in the caller of its first `synchronize`."""
+    path, _, line, label = holder["frames"][3]
+    return (
+        rf'  thread {waiter["tid"]} "{re.escape(waiter["name"])}" waits for Thread::Mutex 0x[0-9a-f]+, held by '
+        rf'thread {holder["tid"]} "{re.escape(holder["name"])}" since {re.escape(path)}:{line}:in \'{label}\''
+    )
+
+
+@pytest.mark.skipif("puma" in MISSING, reason="puma is not installed")
+def test_stuck(rbdump, tmp_path):
+    """The gallery's shop, all of whose threads are stuck: the deadlock, with the lines that have locked, and who waits for it."""
+    with Server("puma", tmp_path, SHOP, 0, ("-w", "0", "-t", f"{THREADS}:{THREADS}")) as server:
+        threads = get_stuck(server)
+        (buyer,), (refunder,) = threads["block in buy"], threads["block in refund"]
+        done = run(rbdump, server.pid)
+        assert (done.returncode, done.stderr) == (0, "")
+        deadlock = re.search(r"^\nDeadlock of 2\n((?:  .*\n)+)\nThread ", done.stdout, re.M)
+        assert deadlock and done.stdout.index("\nThread ") > deadlock.start(), done.stdout
+        links = deadlock[1].splitlines()
+        assert len(links) == 2
+        for wanted in (link(buyer, refunder), link(refunder, buyer)):
+            assert any(re.fullmatch(wanted, line) for line in links), (wanted, links)
+
+        answer = dump(rbdump, server.pid)
+        tids = [thread["tid"] for thread in answer["threads"]]
+        (deadlock,) = answer["deadlocks"]
+        assert {tids[index] for index in deadlock["threads"]} == {buyer["tid"], refunder["tid"]}
+        waits = {thread["tid"]: thread["waits"]["lock"] for thread in answer["threads"]}
+        for method, holder in {"buy": buyer, "refund": refunder}.items():
+            for waiter in threads[method]:
+                wait = waits[waiter["tid"]]
+                assert (wait["kind"], tids[wait["holder"]["index"]]) == ("mutex", holder["tid"])
+        assert is_untouched(server.pid)

@@ -143,6 +143,12 @@ static void add_pidfd(struct text *text, const struct facts *facts)
 		text_format(text, process < 0 ? "pidfd of a process that has ended" : "pidfd");
 }
 
+/* `before`, and how many there are of what `noun` names. */
+static void add_count(struct text *text, const char *before, int64_t count, const char *noun, const char *plural)
+{
+	text_format(text, "%s%" PRId64 " %s%s", before, count, noun, count == 1 ? "" : plural);
+}
+
 static void add_other(struct text *text, const struct facts *facts, const char *kind)
 {
 	const struct fact *targets = facts_find(facts, "targets");
@@ -156,10 +162,10 @@ static void add_other(struct text *text, const struct facts *facts, const char *
 	if (path && !is(kind, "other"))
 		text_format(text, " %s", path);
 	if (facts_find(facts, "watches"))
-		text_format(text, ", %" PRId64 " watches", facts_number(facts, "watches", 0));
+		add_count(text, ", ", facts_number(facts, "watches", 0), "watch", "es");
 	if (targets)
-		text_format(text, " of %lld descriptors",
-			    (long long)targets->nr_items + (long long)facts_number(facts, "more_targets", 0));
+		add_count(text, " of ", (int64_t)targets->nr_items + facts_number(facts, "more_targets", 0),
+			  "descriptor", "s");
 }
 
 void call_add_descriptor(struct text *text, const struct facts *facts)

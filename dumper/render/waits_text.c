@@ -286,8 +286,7 @@ void waits_text_entry(const struct trace *trace, size_t index, const struct wait
 			continue;
 		fprintf(stream, "  %sholds%s ", style->bold, style->reset);
 		put_object(hold->class_name, hold->object, stream);
-		fprintf(stream, ", for which %zu wait%s", hold->waiters, hold->waiters == 1 ? "s" : "");
 		put_since(entry, hold->object, stream);
-		fputc('\n', stream);
+		fprintf(stream, "; %zu wait%s for it\n", hold->waiters, hold->waiters == 1 ? "s" : "");
 	}
 }

@@ -93,23 +93,27 @@ static void waits_for(const struct ruby *ruby, enum wait_kind kind, uint64_t obj
 			      kind != WAIT_MONITOR && kind != WAIT_SLEEP;
 }
 
-/* The first argument of the C function in a frame; 0 if there is none, or if it cannot be read. */
-static uint64_t first_argument(const struct ruby *ruby, const struct place *place)
+/* The most arguments of a C function that are looked at. */
+#define ARGUMENTS_READ 2
+
+/* An argument of the C function in a frame, counted from 0; 0 if there is none, or if it cannot be read. */
+static uint64_t argument(const struct ruby *ruby, const struct place *place, size_t index)
 {
-	uint64_t value = 0;
+	uint64_t values[ARGUMENTS_READ];
 	size_t count = 0;
 
-	if (place->frame->kind != TRACE_CFUNC || !arguments_read(ruby, place->frame->address, &value, 1, &count) ||
-	    count == 0)
+	if (place->frame->kind != TRACE_CFUNC || index >= ARGUMENTS_READ ||
+	    !arguments_read(ruby, place->frame->address, values, ARGUMENTS_READ, &count) || count <= index)
 		return 0;
-	return value;
+	return values[index];
 }
 
-static void note_seconds(const struct ruby *ruby, const struct place *place, struct trace_wait *wait)
+/* Notes the time limit that was given as an argument. */
+static void note_seconds(const struct ruby *ruby, const struct place *place, size_t index, struct trace_wait *wait)
 {
 	double seconds;
 
-	if (!arguments_number(first_argument(ruby, place), &seconds) || !(seconds >= 0 && seconds < SECONDS_MAX))
+	if (!arguments_number(argument(ruby, place, index), &seconds) || !(seconds >= 0 && seconds < SECONDS_MAX))
 		return;
 	wait->has_seconds = wait->limited = true;
 	wait->seconds = seconds;
@@ -123,7 +127,7 @@ static void note_child(struct locks *locks, uint64_t ec, const struct place *pla
 	wait->child = locks_child(locks, ec);
 	/* Without an argument, they wait for any child (process.c, proc_wait). */
 	if (wait->child == 0 && is_one_of(place->method, with_pid) &&
-	    arguments_integer(first_argument(locks->ruby, place), &pid) && pid >= INT32_MIN && pid <= INT32_MAX)
+	    arguments_integer(argument(locks->ruby, place, 0), &pid) && pid >= INT32_MIN && pid <= INT32_MAX)
 		wait->child = pid;
 }
 
@@ -144,11 +148,14 @@ static bool is_lock(struct locks *locks, const struct place *place, const struct
 		}
 		if (!place->method || strcmp(place->method, "sleep") != 0)
 			return false;
-		/* ConditionVariable#wait calls Mutex#sleep. */
-		if (caller->is_data && typed_is(ruby, &caller->typed, "condvar"))
+		/* ConditionVariable#wait calls Mutex#sleep. Its second argument is its time limit. */
+		if (caller->is_data && typed_is(ruby, &caller->typed, "condvar")) {
 			waits_for(ruby, WAIT_CONDITION, caller->typed.object, entry, trace);
-		else
+			note_seconds(ruby, caller, 1, &entry->wait);
+		} else {
 			waits_for(ruby, WAIT_SLEEP, 0, entry, trace);
+			note_seconds(ruby, place, 0, &entry->wait);
+		}
 		return true;
 	}
 	if (typed_is(ruby, &place->typed, "condvar") && place->method && strcmp(place->method, "wait") == 0) {
@@ -189,7 +196,7 @@ static bool is_join(const struct ruby *ruby, const struct place *place, struct t
 	ret->thread = place->typed.data;
 	waits_for(ruby, WAIT_JOIN, place->typed.object, entry, trace);
 	if (entry->wait.limited && strcmp(place->method, "join") == 0)
-		note_seconds(ruby, place, &entry->wait);
+		note_seconds(ruby, place, 0, &entry->wait);
 	return true;
 }
 
@@ -222,7 +229,7 @@ static void is_other(struct locks *locks, uint64_t ec, const struct place *place
 
 	if (is_one_of(place->frame->name, sleeping)) {
 		wait->kind = WAIT_SLEEP;
-		note_seconds(locks->ruby, place, wait);
+		note_seconds(locks->ruby, place, 0, wait);
 		return;
 	}
 	if (!is_one_of(place->frame->name, waiting))

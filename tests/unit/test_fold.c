@@ -128,6 +128,32 @@ static void test_differences(void **state)
 			"3 threads, sleeping forever, of ractor 1 (tids 107 … 109)\n");
 }
 
+/* Threads that wait for different Mutexes or Monitors are not folded. For which queue they wait does not matter. */
+static void test_locks(void **state)
+{
+	static const struct {
+		enum wait_kind kind;
+		uint64_t object;
+	} waits[] = {
+	    {WAIT_MUTEX, 0x5000}, {WAIT_MUTEX, 0x5000}, {WAIT_MUTEX, 0x5000},
+	    {WAIT_MUTEX, 0x6000}, {WAIT_MUTEX, 0x6000}, {WAIT_POP, 0x7000},
+	    {WAIT_POP, 0x8000},	  {WAIT_POP, 0x9000},	{WAIT_MONITOR, 0x5008},
+	};
+	const size_t count = sizeof(waits) / sizeof(waits[0]);
+
+	(void)state;
+	make_threads(count, NULL);
+	for (size_t i = 0; i < count; i++)
+		threads[i + 1].wait = (struct trace_wait){
+		    .kind = waits[i].kind, .object = waits[i].object, .holder_entry = WAIT_NO_ENTRY};
+	assert_headings("Thread 4242 (main) sleeping\n"
+			"Thread 104 sleeping forever\n"
+			"Thread 105 sleeping forever\n"
+			"Thread 109 sleeping forever\n"
+			"3 threads, sleeping forever (tids 101 … 103)\n"
+			"3 threads, sleeping forever (tids 106 … 108)\n");
+}
+
 /* A stack that is not complete is never folded, even if others are the same. */
 static void test_not_complete(void **state)
 {
@@ -247,6 +273,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_order, set_up_trace),
 	    cmocka_unit_test_setup(test_all_keeps_the_order, set_up_trace),
 	    cmocka_unit_test_setup(test_differences, set_up_trace),
+	    cmocka_unit_test_setup(test_locks, set_up_trace),
 	    cmocka_unit_test_setup(test_not_complete, set_up_trace),
 	    cmocka_unit_test_setup(test_signal, set_up_trace),
 	    cmocka_unit_test_setup(test_fibers, set_up_trace),

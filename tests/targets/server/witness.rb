@@ -12,7 +12,8 @@ module Witness
 
   def self.threads
     (Thread.list - [Thread.current]).map do |thread|
-      { tid: thread.native_thread_id, name: thread.name, main: thread == Thread.main, frames: frames(thread) }
+      { tid: thread.native_thread_id, name: thread.name, main: thread == Thread.main, status: thread.status,
+        frames: frames(thread) }
     end
   end
 
