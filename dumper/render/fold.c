@@ -49,10 +49,15 @@ static bool may_fold(const struct fold_entry *entry)
 	       (thread->suspended || (!thread->main && thread->resumed_by == 0));
 }
 
-/* What a thread waits for, if somebody holds it: threads that wait for different holders are not shown as one. */
+/*
+ * What a thread waits for, if there is somebody who must act: a Mutex, a Monitor, or a thread that is to end. Otherwise 0.
+ * Threads that wait for different ones are not shown as one, so that each chain of holders is shown.
+ */
 static uint64_t held_by_another(const struct trace_thread *thread)
 {
-	return thread->wait.holder_state != HOLDER_NONE ? thread->wait.object : 0;
+	const struct trace_wait *wait = &thread->wait;
+
+	return wait->kind == WAIT_MUTEX || wait->kind == WAIT_MONITOR || wait->kind == WAIT_JOIN ? wait->object : 0;
 }
 
 static bool is_same(const struct fold_entry *x, const struct fold_entry *y)
