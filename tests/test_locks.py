@@ -150,6 +150,36 @@ def test_text(ruby, start, rbdump):
 
 @pytest.mark.newest_ruby
 @pytest.mark.target("locks.rb")
+def test_with_native_frames(ruby, start, rbdump):
+    """Native frames among those of Ruby change nothing about who holds what, and since which frame."""
+    target = start(ruby, "locks.rb")
+    since = [
+        sorted(re.findall(r"held by thread .* since .*|is blocked, at .*", run(rbdump, "-p", target.pid, *arguments).stdout))
+        for arguments in ([], ["--native"])
+    ]
+    assert since[0] == since[1] and any("two 0" in line for line in since[0])
+    for thread in dump(rbdump, target.pid, "--native")["threads"]:
+        for hold in thread["holds"]:
+            if hold["frame"] is not None:
+                assert "synchronize" in thread["frames"][hold["frame"]]["name"]
+                assert thread["frames"][hold["frame"]]["kind"] != "native"
+
+
+@pytest.mark.newest_ruby
+@pytest.mark.target("locks.rb")
+def test_in_merged_looks(ruby, start, rbdump):
+    """Several looks show the deadlocks, too."""
+    target = start(ruby, "locks.rb")
+    heads = [
+        text[: text.index("\nThread ")]
+        for text in (run(rbdump, "-p", target.pid, *arguments).stdout for arguments in ([], ["-n", 2, "-i", 0.1]))
+    ]
+    deadlocks = [head[head.index("\nDeadlock") :] for head in heads]
+    assert deadlocks[0] == deadlocks[1]
+
+
+@pytest.mark.newest_ruby
+@pytest.mark.target("locks.rb")
 def test_unpaused(ruby, start, rbdump):
     """What was not copied at one moment tells no deadlock."""
     target = start(ruby, "locks.rb")

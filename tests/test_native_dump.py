@@ -332,6 +332,39 @@ def test_crash(rbdump, ruby, stripped, tmp_path):
     assert names.index("__restore_rt") < names.index("rb_f_kill") < names.index("rb_ary_each")
 
 
+LATE = """
+void Init_late(void);
+int pause(void);
+static __attribute__((noinline)) void waits_here(void) { for (;;) pause(); }
+void Init_late(void) { waits_here(); __asm__(""); }
+"""
+
+
+@pytest.mark.newest_ruby
+def test_library_that_is_loaded_between_two_looks(rbdump, ruby, tmp_path):
+    """Its functions have their names, as in a dump that begins later."""
+    source, library = tmp_path / "late.c", tmp_path / "late.so"
+    source.write_text(LATE)
+    subprocess.run(["gcc", "-O1", "-w", "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
+    program = [ruby.path, "--disable-gems", "-e", "puts 1; $stdout.flush; $stdin.gets; require ARGV[0]", str(library)]
+    target = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    looks, labels = None, [""]
+    try:
+        target.stdout.readline()
+        command = [rbdump, "-p", str(target.pid), "--native", "--json", "--watch", "0.1", "-n", "300"]
+        looks = subprocess.Popen(command, stdout=subprocess.PIPE)
+        looks.stdout.readline()
+        target.stdin.write(b"go on\n")
+        target.stdin.flush()
+        while not labels[0].startswith("pause"):
+            labels = [frame["label"] or "" for frame in json.loads(looks.stdout.readline())["threads"][0]["frames"]]
+    finally:
+        for process in filter(None, (looks, target)):
+            process.kill()
+            process.communicate(timeout=60)
+    assert labels[1].startswith("waits_here+0x") and labels[2].startswith("Init_late+0x")
+
+
 @pytest.mark.any_ruby
 def test_usage(rbdump, ruby):
     for arguments, message in (

@@ -159,7 +159,7 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 	if (!error)
 		error = session_open_target(&options->target, options->no_stop, &options->native, &session, &trace);
 	if (!error)
-		session_add_calls(session, trace);
+		session_add_calls(session, options->target.time_limit_s, trace);
 	if (stops) {
 		stop_guard_leave();
 		stop_guard_end();

@@ -107,7 +107,7 @@ static struct error *look(struct looker *looker, struct trace **ret)
 		stop_guard_leave();
 	if (error)
 		return error;
-	session_add_calls(looker->session, *ret);
+	session_add_calls(looker->session, options->target.time_limit_s, *ret);
 	error = dump_add_details(options, looker->session, *ret);
 	if (error) {
 		trace_destroy(*ret);

@@ -6,11 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "dump/source_file.h"
 #include "target/process_stat.h"
 
-/* How long all files may take, in seconds. */
+/* How long the source of all frames may take, in seconds. */
 #define SOURCE_S 5
 
 /* How many files are kept; frames of a stack are often in the same few files. */
@@ -69,6 +70,12 @@ static const struct source_file *file_of(struct sources *sources, const char *pa
 	kept->path = path;
 	source_file_read(sources->root, path, &sources->until, &kept->file);
 	return &kept->file;
+}
+
+/* Files are searched for a line from their beginning, and there can be very many frames. */
+static bool is_over(const struct sources *sources)
+{
+	return monotonic_ns() >= ns_of(&sources->until);
 }
 
 /* The path that leads to the file of a frame; NULL if there is none. */
@@ -140,6 +147,10 @@ static bool add_source(struct sources *sources, struct trace_frame *frame)
 	details->wants_source = true;
 	if (!path || !frame->has_line) {
 		details->no_source = path ? "the line is not known" : "the code is not from a file";
+		return true;
+	}
+	if (is_over(sources)) {
+		details->no_source = "there was no time left to read it";
 		return true;
 	}
 	file = file_of(sources, path);

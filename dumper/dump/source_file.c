@@ -5,6 +5,7 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 /* What the reading thread is to do, and its result. If the thread does not end in time, it keeps this struct. */
@@ -49,10 +51,14 @@ static const char *reason_of(int number)
 	}
 }
 
-static int open_within(const char *root, const char *path)
+/*
+ * Finds a file, and does not open it: to open a device or a FIFO can have effects, such as to start a watchdog timer that
+ * then resets the machine.
+ */
+static int find_within(const char *root, const char *path)
 {
 	const struct open_how how = {
-	    .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+	    .flags = O_PATH | O_CLOEXEC,
 	    .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	const int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -97,34 +103,54 @@ static bool is_stored(int fd, struct stat *ret)
 	       system.f_type != TRACEFS_MAGIC && system.f_type != CGROUP2_SUPER_MAGIC;
 }
 
+/* Opens a file that was found. Not even a lease on it makes that wait. */
+static int open_found(int found)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 static void *read_file(void *context)
 {
 	struct request *request = context;
 	struct source_file *file = &request->file;
+	const int found = find_within(request->root, request->path);
 	struct stat stat;
-	const int fd = open_within(request->root, request->path);
+	int fd = -1;
 
-	if (fd < 0) {
+	if (found < 0) {
 		file->why = reason_of(errno);
 		return NULL;
 	}
-	if (!is_stored(fd, &stat)) {
+	if (!is_stored(found, &stat)) {
 		file->why = "it is not a regular file";
 	} else {
+		fd = open_found(found);
+		file->why = fd < 0 ? reason_of(errno) : NULL;
 		file->changed = stat.st_mtim;
-		read_all(fd, file);
 	}
-	close(fd);
+	close(found);
+	if (fd >= 0) {
+		read_all(fd, file);
+		close(fd);
+	}
 	return NULL;
 }
 
 void source_file_read(const char *root, const char *path, const struct timespec *until, struct source_file *ret)
 {
-	struct request *request = calloc(1, sizeof(*request));
+	struct request *request;
 	struct error *error;
 	pthread_t reader;
 
-	*ret = (struct source_file){.why = "there is not enough memory"};
+	/* A thread that waits for a file system that does not answer stays, so no more of them are started. */
+	*ret = (struct source_file){.why = "there was no time left to read the file"};
+	if (monotonic_ns() >= ns_of(until))
+		return;
+	ret->why = "there is not enough memory";
+	request = calloc(1, sizeof(*request));
 	if (request) {
 		request->root = strdup(root);
 		request->path = strdup(path);

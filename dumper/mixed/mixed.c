@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/index_table.h"
 #include "mixed/mixed.h"
 #include "mixed/mixed_parts.h"
 #include "target/stopping.h"
@@ -11,6 +12,23 @@
 
 /* How many more threads may begin between the preparation and the pause. */
 #define NEW_THREADS 64u
+
+/* A hash of what is mapped from files as code. */
+static uint64_t hash_of_mappings(const struct target *target)
+{
+	uint64_t hash = hash_begin(0);
+
+	for (size_t i = 0; i < target->nr_mappings; i++) {
+		const struct mapping *mapping = &target->mappings[i];
+
+		if (!mapping->executable || mapping->path[0] != '/')
+			continue;
+		hash = hash_mix(hash_mix(hash, mapping->start), mapping->end);
+		hash = hash_mix(hash_mix(hash, mapping->offset), mapping->inode);
+		hash = hash_mix(hash, hash_text(mapping->path));
+	}
+	return hash;
+}
 
 struct error *mixed_create(const struct mixed_options *options, struct target *target, const struct module *module,
 			   struct mixed **ret)
@@ -22,6 +40,7 @@ struct error *mixed_create(const struct mixed_options *options, struct target *t
 	if (!mixed)
 		return error_no_memory();
 	mixed->options = *options;
+	mixed->mapped = hash_of_mappings(target);
 	walker = &mixed->walker;
 	walker->target = target;
 	mixed->names.pid = target->operations->runs ? target->pid : 0;
@@ -64,6 +83,25 @@ void mixed_destroy(struct mixed *mixed)
 	free(mixed->copies);
 	free(mixed->fibers);
 	free(mixed);
+}
+
+struct error *mixed_renew(struct mixed **mixed)
+{
+	struct mixed *old = *mixed, *renewed = NULL;
+	struct error *error;
+
+	if (old->mapped == hash_of_mappings(old->walker.target)) {
+		perf_map_destroy(old->names.perf_map);
+		old->names.perf_map = NULL;
+		old->names.perf_map_read = false;
+		return NULL;
+	}
+	error = mixed_create(&old->options, old->walker.target, old->walker.module, &renewed);
+	if (error)
+		return error;
+	mixed_destroy(old);
+	*mixed = renewed;
+	return NULL;
 }
 
 /* ---- copies */

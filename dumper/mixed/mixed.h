@@ -28,6 +28,13 @@ struct error *mixed_create(const struct mixed_options *options, struct target *t
 void mixed_destroy(struct mixed *mixed); /* NULL is fine */
 
 /*
+ * Prepares for another look at a live process, whose `mappings` are up to date: the files are opened again if other files,
+ * or the same at other places, are mapped now; and what is known of JIT-compiled code is forgotten. Fails as mixed_create();
+ * then *mixed stays as it was.
+ */
+struct error *mixed_renew(struct mixed **mixed);
+
+/*
  * Prepares for a pause of a live process. Decides which sleeping threads must be stopped. Returns false if there is not
  * enough memory.
  *   fibers  the suspended fibers that are known

@@ -72,10 +72,23 @@ static void describe_functions(const struct mixed *mixed, const struct native_wa
 	}
 }
 
-/* Adds the frames in their order. */
+/* Adds the next frame of Ruby. Returns false if there is not enough memory. */
+static bool add_ruby(const struct trace_thread *thread, size_t *shown, size_t *places, struct frame_list *list)
+{
+	if (!array_make_room(list->of, list->capacity, list->count + 1))
+		return false;
+	places[*shown] = list->count;
+	list->of[list->count++] = thread->frames[(*shown)++];
+	return true;
+}
+
+/*
+ * Adds the frames in their order.
+ *   places  for each frame of Ruby, receives its index in the list
+ */
 static bool add_frames(struct mixed *mixed, const struct native_walk *walk, const struct stack *stack,
-		       const struct merge_item *items, size_t count, struct trace *trace, struct trace_thread *thread,
-		       struct frame_list *list)
+		       const struct merge_item *items, size_t count, struct trace *trace,
+		       const struct trace_thread *thread, size_t *places, struct frame_list *list)
 {
 	size_t shown = 0; /* how many frames of Ruby are in the list */
 
@@ -87,9 +100,8 @@ static bool add_frames(struct mixed *mixed, const struct native_walk *walk, cons
 			if (shown == thread->nr_frames ||
 			    thread->frames[shown].address != stack->frames[item->index].cfp)
 				continue;
-			if (!array_make_room(list->of, list->capacity, list->count + 1))
+			if (!add_ruby(thread, &shown, places, list))
 				return false;
-			list->of[list->count++] = thread->frames[shown++];
 		} else if (mixed->options.which == MIXED_LAST && shown > 0) {
 			continue;
 		} else if (item->index == walk->count) {
@@ -101,11 +113,9 @@ static bool add_frames(struct mixed *mixed, const struct native_walk *walk, cons
 		}
 	}
 	/* Frames can be in another order than control frames (resolve.h). */
-	for (; shown < thread->nr_frames; shown++) {
-		if (!array_make_room(list->of, list->capacity, list->count + 1))
+	while (shown < thread->nr_frames)
+		if (!add_ruby(thread, &shown, places, list))
 			return false;
-		list->of[list->count++] = thread->frames[shown];
-	}
 	return true;
 }
 
@@ -165,6 +175,20 @@ static bool learn_calls(struct mixed *mixed, const struct ruby *ruby, const stru
 	return enough;
 }
 
+/*
+ * Replaces the frames of a thread. What it holds refers to the frames that have locked that.
+ *   places  for each frame that the thread had, its index in the list
+ */
+static void replace_frames(struct trace_thread *thread, const struct frame_list *list, const size_t *places)
+{
+	for (size_t i = 0; i < thread->nr_holds; i++)
+		if (thread->holds[i].has_frame)
+			thread->holds[i].frame = places[thread->holds[i].frame];
+	free(thread->frames);
+	thread->frames = list->of;
+	thread->nr_frames = list->count;
+}
+
 /* Replaces the frames of a thread with the merged ones. Returns false if there is not enough memory. */
 static bool merge(struct mixed *mixed, const struct ruby *ruby, const struct native_walk *walk,
 		  const struct stack *stack, struct trace *trace, struct trace_thread *thread)
@@ -172,27 +196,26 @@ static bool merge(struct mixed *mixed, const struct ruby *ruby, const struct nat
 	struct described described = {0};
 	struct frame_list list = {0};
 	struct merge_item *items = NULL;
+	size_t *places = calloc(thread->nr_frames + 1, sizeof(*places));
 	bool enough = describe(mixed, ruby, walk, stack, &described);
 	const size_t count = described.nr_functions + stack->nr_frames;
 
 	if (enough)
 		items = calloc(count + 1, sizeof(*items));
-	if (items) {
+	if (items && places) {
 		thread->unplaced = !merge_stacks(described.functions, described.nr_functions, described.frames,
 						 stack->nr_frames, !walk->lost, items);
-		enough = add_frames(mixed, walk, stack, items, count, trace, thread, &list);
+		enough = add_frames(mixed, walk, stack, items, count, trace, thread, places, &list);
 	}
-	enough &= items != NULL;
-	described_clear(&described);
-	free(items);
-	if (!enough) {
+	enough &= items && places;
+	if (enough)
+		replace_frames(thread, &list, places);
+	else
 		free(list.of);
-		return false;
-	}
-	free(thread->frames);
-	thread->frames = list.of;
-	thread->nr_frames = list.count;
-	return true;
+	described_clear(&described);
+	free(places);
+	free(items);
+	return enough;
 }
 
 /* The index of a native thread. SIZE_MAX if it is not known. */

@@ -16,6 +16,7 @@
 
 struct mixed {
 	struct mixed_options options;
+	uint64_t mapped; /* a hash of the mappings of files when these were opened */
 	struct native_walker walker;
 	struct native_names names;
 	uint64_t loop; /* where the function that interprets code begins; 0: not known */

@@ -50,24 +50,22 @@ static bool may_fold(const struct fold_entry *entry)
 }
 
 /*
- * What a thread waits for, if there is somebody who must act: a Mutex, a Monitor, or a thread that is to end. Otherwise 0.
- * Threads that wait for different ones are not shown as one, so that each chain of holders is shown.
+ * The lock, or the thread, for which a thread waits; 0 if it waits for neither. Threads that wait for different ones are kept
+ * back by different threads. Idle threads often wait each for a queue of its own: that does not tell them apart.
  */
-static uint64_t held_by_another(const struct trace_thread *thread)
+static uint64_t kept_back_by(const struct trace_thread *thread)
 {
-	const struct trace_wait *wait = &thread->wait;
+	const enum wait_kind kind = thread->wait.kind;
 
-	return wait->kind == WAIT_MUTEX || wait->kind == WAIT_MONITOR || wait->kind == WAIT_JOIN ? wait->object : 0;
+	return kind == WAIT_MUTEX || kind == WAIT_MONITOR || kind == WAIT_JOIN ? thread->wait.object : 0;
 }
 
 static bool is_same(const struct fold_entry *x, const struct fold_entry *y)
 {
 	const struct trace_thread *a = x->thread, *b = y->thread;
 
-	if (held_by_another(a) != held_by_another(b))
-		return false;
 	if (x->kind != y->kind || a->native != b->native || a->suspended != b->suspended || a->state != b->state ||
-	    a->ractor != b->ractor)
+	    a->ractor != b->ractor || kept_back_by(a) != kept_back_by(b))
 		return false;
 	if (a->suspended &&
 	    (a->id != b->id || a->ended != b->ended || a->resumed_by != b->resumed_by ||
@@ -88,7 +86,7 @@ static uint64_t hash_of(const struct fold_entry *entry)
 	const struct trace_thread *thread = entry->thread;
 	uint64_t hash = hash_mix(trace_stack_hash(thread), (uint64_t)thread->state << 32 | entry->kind);
 
-	hash = hash_mix(hash_mix(hash, thread->ractor), held_by_another(thread));
+	hash = hash_mix(hash_mix(hash, thread->ractor), kept_back_by(thread));
 	if (!thread->suspended)
 		return hash;
 	hash = hash_mix(hash_mix(hash, thread->id), thread->resumed_by);

@@ -108,12 +108,17 @@ static json_t *stack_object(const struct merged_stack *stack)
 {
 	json_t *looks = json_array();
 
+	json_t *object;
+
 	for (size_t i = 0; i < stack->nr_looks; i++)
 		json_array_append_new(looks, json_integer(stack->looks[i]));
-	return json_pack("{s:o, s:s, s:o, s:o, s:o}", "looks", looks, "verdict",
-			 validate_verdict_name(stack->as->verdict), "reason",
-			 string_or_null(validate_reason_name(stack->as->reason)), "window",
-			 string_or_null(stack->as->window), "frames", render_json_frames(stack->as));
+	object =
+	    json_pack("{s:o, s:s, s:o, s:o, s:o}", "looks", looks, "verdict", validate_verdict_name(stack->as->verdict),
+		      "reason", string_or_null(validate_reason_name(stack->as->reason)), "window",
+		      string_or_null(stack->as->window), "frames", render_json_frames(stack->as));
+	if (object && stack->as->unplaced)
+		json_object_set_new(object, "unplaced", json_true());
+	return object;
 }
 
 static json_t *states_object(const struct merged_thread *thread)

@@ -294,5 +294,7 @@ void render_merged_text(const struct merged *merged, unsigned int wanted, const 
 	for (size_t i = 0; i < merged->nr_threads; i++)
 		shown.with_ractor |= merged->threads[i].as->ractor > 1;
 	put_header(&shown, wanted);
+	/* A deadlock lasts, so those of the last look are all. */
+	text_put_deadlocks(merged->last, shown.palette, stream);
 	put_threads(&shown, style->all);
 }

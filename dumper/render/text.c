@@ -177,6 +177,9 @@ void text_put_verdict(const struct trace_thread *thread, const struct palette *p
 		fprintf(stream, " %s[%s: %s%s%s%s]%s", palette->bad, validate_verdict_name(thread->verdict),
 			validate_reason_text(thread->reason), thread->window ? " (" : "",
 			thread->window ? thread->window : "", thread->window ? ")" : "", palette->reset);
+	if (thread->unplaced)
+		fprintf(stream, " %s[native frames may be in wrong places among the frames of Ruby]%s", palette->bad,
+			palette->reset);
 }
 
 void text_put_frames(const struct trace_frame *frames, size_t count, size_t most, const struct palette *palette,
@@ -200,7 +203,7 @@ void text_put_subject(const struct trace_thread *thread, bool with_ractor, const
 	if (thread->native) {
 		fprintf(stream, "%sNative thread", palette->bold);
 		identity_print(thread, false, stream);
-		fputs(palette->reset, stream);
+		fprintf(stream, "%s ", palette->reset);
 	} else if (thread->suspended) {
 		fprintf(stream, "%sFiber 0x%llx%s ", palette->bold, (unsigned long long)thread->fiber, palette->reset);
 		text_put_fiber_of(thread, with_ractor, stream);

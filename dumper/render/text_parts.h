@@ -45,7 +45,9 @@ void text_put_fiber_of(const struct trace_thread *thread, bool with_ractor, FILE
 /* The beginning of a heading: `Thread 4711 (main) `; for a suspended fiber, all that is known of it. */
 void text_put_subject(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream);
 
-/* The verdict and its reason, in brackets; nothing if the stack is complete. */
+/*
+ * In brackets: the verdict and its reason, unless the stack is complete; and a mark if native frames may be in wrong places.
+ */
 void text_put_verdict(const struct trace_thread *thread, const struct palette *palette, FILE *stream);
 
 /* Each deadlock, in front of all threads; nothing if there is none. */

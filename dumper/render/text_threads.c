@@ -57,9 +57,6 @@ static void put_thread(const struct trace *trace, size_t index, const struct ren
 		fprintf(stream, ", resumed by 0x%llx", (unsigned long long)thread->resumed_by);
 	text_put_progress(&thread->progress, 1, palette, stream);
 	text_put_verdict(thread, palette, stream);
-	if (thread->unplaced)
-		fprintf(stream, " %s[native frames may be in wrong places among the frames of Ruby]%s", palette->bad,
-			palette->reset);
 	fputc('\n', stream);
 	put_waits(trace, index, palette, stream);
 	text_put_frames(thread->frames, thread->nr_frames, style->frames, palette, stream);

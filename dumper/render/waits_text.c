@@ -101,6 +101,14 @@ static bool is_lock(const struct trace_wait *wait)
 	return wait->kind == WAIT_MUTEX || wait->kind == WAIT_MONITOR;
 }
 
+/* The first frame that is not native, from an index on; NULL if there is none. */
+static const struct trace_frame *next_of_ruby(const struct trace_thread *entry, size_t index)
+{
+	while (index < entry->nr_frames && entry->frames[index].kind == TRACE_NATIVE)
+		index++;
+	return index < entry->nr_frames ? &entry->frames[index] : NULL;
+}
+
 /* Where the holder of a lock has locked it: the code that has called synchronize. */
 static void put_since(const struct trace_thread *holder, uint64_t object, FILE *stream)
 {
@@ -108,9 +116,11 @@ static void put_since(const struct trace_thread *holder, uint64_t object, FILE *
 		const struct trace_hold *hold = &holder->holds[i];
 		const struct trace_frame *frame;
 
-		if (hold->object != object || !hold->has_frame || hold->frame + 1 >= holder->nr_frames)
+		if (hold->object != object || !hold->has_frame)
 			continue;
-		frame = &holder->frames[hold->frame + 1];
+		frame = next_of_ruby(holder, hold->frame + 1);
+		if (!frame)
+			continue;
 		if (frame->kind == TRACE_UNREADABLE)
 			return;
 		fputs(" since ", stream);
@@ -154,7 +164,7 @@ static void put_holder(const struct trace *trace, const struct trace_wait *wait,
 /* Where a holder is that does not wait for a lock itself. */
 static void put_place(const struct trace_thread *entry, FILE *stream)
 {
-	const struct trace_frame *frame = NULL;
+	const struct trace_frame *frame = NULL, *innermost = next_of_ruby(entry, 0);
 
 	if (entry->wait.kind != WAIT_NONE)
 		return;
@@ -170,9 +180,9 @@ static void put_place(const struct trace_thread *entry, FILE *stream)
 	fputs(":in '", stream);
 	text_print(frame->label, stream);
 	fputc('\'', stream);
-	if (entry->frames[0].kind == TRACE_CFUNC) {
+	if (innermost->kind == TRACE_CFUNC) {
 		fputs(", in ", stream);
-		text_print(entry->frames[0].name, stream);
+		text_print(innermost->name, stream);
 	}
 }
 

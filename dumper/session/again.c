@@ -1,5 +1,6 @@
 #include "session/again.h"
 
+#include "mixed/mixed.h"
 #include "session/time_limit.h"
 #include "session/trial.h"
 
@@ -15,7 +16,10 @@ struct error *session_look_again(struct session *session, unsigned int time_limi
 	/* Threads that began since have their stacks in memory that is new. */
 	if (target->operations->update_mappings)
 		target->operations->update_mappings(target);
-	error = session_try(session, trace, &refused);
+	if (session->mixed)
+		error = mixed_renew(&session->mixed);
+	if (!error)
+		error = session_try(session, trace, &refused);
 	time_limit_end();
 	if (!error && !*trace)
 		error =

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "session/time_limit.h"
 #include "target/call.h"
 #include "target/descriptor.h"
 #include "target/descriptor_ends.h"
@@ -202,7 +203,7 @@ static struct descriptors descriptors_of(const struct trace *trace, const char *
 	return descriptors;
 }
 
-void session_add_calls(const struct session *session, struct trace *trace)
+static void add_all(const struct session *session, struct trace *trace)
 {
 	struct address_map interrupted = interrupted_by_tid(session->target);
 	const pid_t pid = session->target->pid;
@@ -223,6 +224,16 @@ void session_add_calls(const struct session *session, struct trace *trace)
 	if (descriptors.count > 0)
 		descriptor_ends_find(pid, descriptors.of, descriptors.count, monotonic_ns() + ENDS_NS);
 	free(descriptors.of);
+}
+
+void session_add_calls(const struct session *session, unsigned int time_limit_s, struct trace *trace)
+{
+	const struct target *target = session->target;
+
+	/* Without a thread for the clock, there is no limit. */
+	error_destroy(time_limit_begin(target->operations->name, target->pid, time_limit_s));
+	add_all(session, trace);
+	time_limit_end();
 }
 
 void calls_note_sleepers(pid_t pid, struct address_map *ret)

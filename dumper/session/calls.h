@@ -21,9 +21,11 @@
  * Sets `call` of each thread in a trace. Leaves it NULL if the thread was in no system call when its stack was copied,
  * if its thread in the kernel is not known, or if the kernel does not tell. For a core, a call has only what is in
  * registers and memory. If there is not enough memory, calls are missing.
- *   trace  the trace of the session's last look
+ *   time_limit_s  the time limit (time_limit.h), because a read of the target's memory, or of /proc, might never return; 0: the
+ *                 default
+ *   trace         the trace of the session's last look
  */
-void session_add_calls(const struct session *session, struct trace *trace);
+void session_add_calls(const struct session *session, unsigned int time_limit_s, struct trace *trace);
 
 /*
  * For a target that is not stopped: notes which threads sleep, before their stacks are copied. `ret` maps their tids to

@@ -201,7 +201,8 @@ static bool has_ended(const struct merged *merged, const struct merged_thread *t
 {
 	for (size_t i = 0; i < merged->nr_looks; i++)
 		if (merged->looks[i].number > thread->last_look && merged->looks[i].all_threads)
-			return !thread->as->suspended && !thread->doubtful;
+			/* A native thread that Ruby did not know can be one of Ruby's now. */
+			return !thread->as->suspended && !thread->as->native && !thread->doubtful;
 	return false;
 }
 

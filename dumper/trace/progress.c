@@ -74,6 +74,9 @@ static void judge(const struct trace *before, const struct address_map *map, str
 	}
 	if (same)
 		progress->moved = moved(same, thread);
+	else if (thread->native && !progress->fresh)
+		/* It was there before, as a thread of Ruby. */
+		progress->moved = MOVED_NOT_KNOWN;
 	else
 		progress->moved =
 		    may_be(at_address(before, map, thread), thread, progress->fresh) ? MOVED_NOT_KNOWN : MOVED_NEW;
@@ -102,7 +105,8 @@ static bool list_gone(const struct trace *before, struct trace *now, const struc
 		const struct trace_thread *other = at_address(now, map, thread);
 		const bool fresh = other && other->progress.fresh;
 
-		if (!thread->suspended && !find(now, map, thread) && !may_be(other, thread, fresh) &&
+		/* A native thread that Ruby did not know can be one of Ruby's now. */
+		if (!thread->suspended && !thread->native && !find(now, map, thread) && !may_be(other, thread, fresh) &&
 		    !add_gone(now, &capacity, thread))
 			return false;
 	}

@@ -6,12 +6,14 @@
 
 bool trace_same_thread(const struct trace_thread *a, const struct trace_thread *b)
 {
-	return a->id == b->id && a->suspended == b->suspended && (!a->suspended || a->fiber == b->fiber) &&
-	       (a->tid == b->tid || a->tid == 0 || b->tid == 0);
+	return a->id == b->id && a->native == b->native && a->suspended == b->suspended &&
+	       (!a->suspended || a->fiber == b->fiber) && (a->tid == b->tid || a->tid == 0 || b->tid == 0);
 }
 
 uint64_t trace_thread_key(const struct trace_thread *thread)
 {
+	if (thread->native)
+		return (uint64_t)thread->tid;
 	return thread->suspended ? thread->fiber : thread->id;
 }
 

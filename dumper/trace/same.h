@@ -19,7 +19,7 @@ bool trace_same_text(const char *a, const char *b);
  */
 bool trace_same_thread(const struct trace_thread *a, const struct trace_thread *b);
 
-/* An address that is the same for two threads or fibers for which trace_same_thread() is true. */
+/* A number that is the same for two threads or fibers for which trace_same_thread() is true. */
 uint64_t trace_thread_key(const struct trace_thread *thread);
 
 /* Whether both stacks have the same verdict and the same frames: kinds, labels, names, paths and lines. */

@@ -328,6 +328,34 @@ static void test_fibers_of_merged(void **state)
 	merged_clear(&merged);
 }
 
+/* Native threads that Ruby does not know have no struct of Ruby's: their tids tell them apart. */
+static void test_native_threads(void **state)
+{
+	struct trace *first =
+	    LOOK(NULL, {41, STATE_UNKNOWN, "a", .slept = true}, {42, STATE_UNKNOWN, "a", .slept = true});
+	struct trace *second = LOOK(NULL, {42, STATE_UNKNOWN, "a", .slept = true}, {43, STATE_UNKNOWN, "a"},
+				    {44, STATE_UNKNOWN, "a", .fresh = true});
+
+	(void)state;
+	for (size_t i = 0; i < first->nr_threads; i++) {
+		first->threads[i].native = true;
+		first->threads[i].id = 0;
+	}
+	for (size_t i = 0; i < second->nr_threads; i++) {
+		second->threads[i].native = true;
+		second->threads[i].id = 0;
+	}
+	assert_true(trace_compare(first, second));
+	assert_int_equal(second->threads[0].progress.moved, MOVED_NOT);
+	/* It was there before, so perhaps it was a thread of Ruby. */
+	assert_int_equal(second->threads[1].progress.moved, MOVED_NOT_KNOWN);
+	assert_int_equal(second->threads[2].progress.moved, MOVED_NEW);
+	/* The other one may be a thread of Ruby now. */
+	assert_int_equal(second->look.nr_gone, 0);
+	trace_destroy(first);
+	trace_destroy(second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +369,7 @@ int main(void)
 	    cmocka_unit_test(test_name_that_comes_later),
 	    cmocka_unit_test(test_other_native_thread),
 	    cmocka_unit_test(test_idle_in_between),
+	    cmocka_unit_test(test_native_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
