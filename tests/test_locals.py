@@ -2,12 +2,15 @@
 
 import json
 import os
+import pathlib
+import subprocess
 import zlib
 
 import pytest
 from conftest import note_not_applicable
 from harness.core import gcore_of, settle
 from harness.dump import as_text, run
+from harness.process import wait_until
 from harness.programs import make
 from harness.rubies import JIT_NAMES
 
@@ -278,6 +281,11 @@ def test_no_stop(ruby, rbdump, option):
     assert "--locals and --self cannot be used with --no-stop" in done.stderr
 
 
+def waits_for_reader(process):
+    """Whether it is in open(2) of a FIFO that nobody reads (fs/pipe.c, wait_for_partner())."""
+    return pathlib.Path(f"/proc/{process.pid}/wchan").read_text() == "wait_for_partner"
+
+
 @pytest.mark.any_ruby
 def test_source(ruby, start, rbdump, tmp_path):
     """The lines of the file; and what is not read: other kinds of files, a file that has become another, links of /proc."""
@@ -301,7 +309,11 @@ def test_source(ruby, start, rbdump, tmp_path):
     script.unlink()
     assert {entry["reason"] for entry in source()} == {"there is no such file"}
     os.mkfifo(script)
-    assert {entry["reason"] for entry in source()} == {"it is not a regular file"}
+    with subprocess.Popen(["sh", "-c", 'exec 3>"$0"', script]) as writer:
+        wait_until(lambda: waits_for_reader(writer), "the writer waits")
+        assert {entry["reason"] for entry in source()} == {"it is not a regular file"}
+        assert writer.poll() is None, "rbdump has opened the FIFO"
+        os.close(os.open(script, os.O_RDONLY | os.O_NONBLOCK))
     script.unlink()
     script.write_text("one line\n")
     assert {entry["reason"] for entry in source()} == {"the file does not have this line"}

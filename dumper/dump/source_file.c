@@ -5,7 +5,6 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/reopen.h"
 #include "base/thread.h"
 
 /* What the reading thread is to do, and its result. If the thread does not end in time, it keeps this struct. */
@@ -51,10 +51,7 @@ static const char *reason_of(int number)
 	}
 }
 
-/*
- * Finds a file, and does not open it: to open a device or a FIFO can have effects, such as to start a watchdog timer that
- * then resets the machine.
- */
+/* Finds a file, and does not open it (reopen.h). */
 static int find_within(const char *root, const char *path)
 {
 	const struct open_how how = {
@@ -103,15 +100,6 @@ static bool is_stored(int fd, struct stat *ret)
 	       system.f_type != TRACEFS_MAGIC && system.f_type != CGROUP2_SUPER_MAGIC;
 }
 
-/* Opens a file that was found. Not even a lease on it makes that wait. */
-static int open_found(int found)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
-	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
 static void *read_file(void *context)
 {
 	struct request *request = context;
@@ -127,7 +115,7 @@ static void *read_file(void *context)
 	if (!is_stored(found, &stat)) {
 		file->why = "it is not a regular file";
 	} else {
-		fd = open_found(found);
+		fd = reopen_to_read(found);
 		file->why = fd < 0 ? reason_of(errno) : NULL;
 		file->changed = stat.st_mtim;
 	}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/reopen.h"
 #include "target/owner.h"
 #include "target/stopping.h"
 
@@ -36,8 +37,8 @@ static bool is_safe(pid_t pid, int fd, struct stat *status)
 	       status->st_uid == user;
 }
 
-/* Opens a file in the root folder of the process. Follows no link. Returns -1 if that fails. */
-static int open_below(pid_t pid, const char *folder, const char *name)
+/* Finds a file in the root folder of the process (reopen.h). Follows no link. Returns -1 if that fails. */
+static int find_below(pid_t pid, const char *folder, const char *name)
 {
 	char root[64];
 	int root_fd, folder_fd, fd = -1;
@@ -46,7 +47,7 @@ static int open_below(pid_t pid, const char *folder, const char *name)
 	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	folder_fd = root_fd < 0 ? -1 : openat(root_fd, folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder_fd >= 0)
-		fd = openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		fd = openat(folder_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (folder_fd >= 0)
 		close(folder_fd);
 	if (root_fd >= 0)
@@ -62,14 +63,18 @@ static char *read_text(pid_t pid)
 	char name[64], *text = NULL;
 	size_t length = 0;
 	ssize_t n = 0;
-	int fd;
+	int found, fd = -1;
 
 	snprintf(name, sizeof(name), "perf-%d.map", inner != 0 ? inner : pid);
-	fd = open_below(pid, "tmp", name);
+	found = find_below(pid, "tmp", name);
+	if (found < 0)
+		return NULL;
+	if (is_safe(pid, found, &status))
+		fd = reopen_to_read(found);
+	close(found);
 	if (fd < 0)
 		return NULL;
-	if (is_safe(pid, fd, &status))
-		text = malloc(LARGEST + 1);
+	text = malloc(LARGEST + 1);
 	while (text && length < LARGEST && (n = read(fd, text + length, LARGEST - length)) > 0)
 		length += (size_t)n;
 	close(fd);

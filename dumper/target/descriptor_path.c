@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const char mark[] = " (deleted)";
@@ -26,17 +28,42 @@ static const char *inside(pid_t pid, const char *path)
 	return path;
 }
 
-/* Whether a path in the target's root directory leads to the file. It is not opened, and its last part is not followed. */
+/*
+ * Finds a path in the target's root directory. A target can put a link, or a file system that never answers, in the way: so
+ * links stay in that root, and only what the kernel has cached is looked at. The path of an open file is always cached.
+ */
+static int find(pid_t pid, const char *path)
+{
+	const struct open_how how = {
+	    .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+	    .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED,
+	};
+	char root[64];
+	int folder, fd;
+
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+	close(folder);
+	return fd;
+}
+
+/* Whether a path in the target's root directory leads to the file. Its last part is not followed. */
 static bool leads_to(pid_t pid, const char *path, const struct statx *status)
 {
-	char full[PATH_MAX + 64];
+	const int fd = find(pid, path);
 	struct statx found;
+	bool same;
 
-	snprintf(full, sizeof(full), "/proc/%d/root%s", pid, path);
-	return statx(AT_FDCWD, full, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_BASIC_STATS,
-		     &found) == 0 &&
+	if (fd < 0)
+		return false;
+	same = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &found) == 0 &&
 	       found.stx_ino == status->stx_ino && found.stx_dev_major == status->stx_dev_major &&
 	       found.stx_dev_minor == status->stx_dev_minor;
+	close(fd);
+	return same;
 }
 
 void descriptor_path_add(pid_t pid, const char *link, const struct statx *status, struct facts *facts)

@@ -12,7 +12,8 @@
 
 /*
  * Adds the facts `path` and `deleted` (descriptor.h). The kernel appends " (deleted)" to the path of a deleted file;
- * but the name of a file can end like that, too. So the link count and the path itself decide.
+ * but the name of a file can end like that, too. So the link count and the path itself decide. Before Linux 5.12, which
+ * cannot look only at what is cached, such a file counts as deleted.
  *   link    what the link in /proc/PID/fd says; begins with "/"
  *   status  of the file
  */
