@@ -9,7 +9,7 @@
 #define HELD_MAX 64u
 
 /* What is known of what an entry waits for, beside its struct trace_wait. */
-struct facts {
+struct entry_facts {
 	struct wait_found found;
 	size_t holder; /* the entry that holds it; WAIT_NO_ENTRY if there is none */
 	bool kept;     /* the Mutex is in the list of its holder's thread */
@@ -26,7 +26,7 @@ struct reading {
 	struct address_map serials; /* number of an execution context → entry, since 4.0 */
 	struct address_map keepers; /* rb_mutex_t → the entry of the thread in whose list it is */
 	struct address_map running; /* number of a ractor → the entry that has its GVL */
-	struct facts *facts;	    /* of each entry */
+	struct entry_facts *facts;  /* of each entry */
 };
 
 static size_t index_in(const struct address_map *map, uint64_t address)
@@ -153,7 +153,7 @@ static void set_holder(const struct reading *reading, struct trace_wait *wait, c
 static void find_lock_holder(struct reading *reading, size_t index)
 {
 	struct trace_wait *wait = &reading->trace->threads[index].wait;
-	struct facts *facts = &reading->facts[index];
+	struct entry_facts *facts = &reading->facts[index];
 	const struct holder holder = find_holder(reading, facts->found.mutex);
 
 	set_holder(reading, wait, &holder);
@@ -164,7 +164,7 @@ static void find_lock_holder(struct reading *reading, size_t index)
 static void find_joined(struct reading *reading, size_t index)
 {
 	struct trace_wait *wait = &reading->trace->threads[index].wait;
-	struct facts *facts = &reading->facts[index];
+	struct entry_facts *facts = &reading->facts[index];
 	struct holder holder = {.state = HOLDER_UNKNOWN, .entry = index_in(&reading->threads, facts->found.thread)};
 
 	if (holder.entry != WAIT_NO_ENTRY)
@@ -196,7 +196,7 @@ static bool may_be_deadlock(const struct reading *reading, size_t index)
 static bool is_confirmed(struct reading *reading, size_t index)
 {
 	const struct trace_thread *entry = &reading->trace->threads[index];
-	const struct facts *facts = &reading->facts[index];
+	const struct entry_facts *facts = &reading->facts[index];
 
 	if (!may_be_deadlock(reading, index) || !sleeps(reading, index))
 		return false;
