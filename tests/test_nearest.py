@@ -215,6 +215,8 @@ def test_where_there_is_a_layout(ruby, stripped, alone):
     def printed(*more):
         answer = dump(program, target.pid, *more)
         assert (answer["layout"]["source"], answer["layout"]["releases"]) == ("version", None)
+        for thread in answer["threads"]:
+            (thread["waits"]["syscall"] or {}).pop("remaining_s", None)  # it passes
         return {key: value for key, value in answer.items() if key not in ("pause_us", "pauses")}
 
     assert printed() == printed("--nearest")
