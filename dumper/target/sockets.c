@@ -1,5 +1,6 @@
 #include "target/sockets.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +140,8 @@ static void read_table(struct search *search, const struct table *table)
 	snprintf(path, sizeof(path), "/proc/%d/net/%s", search->pid, table->name);
 	file = fopen(path, "re");
 	if (!file) {
-		search->refused = true;
+		/* A kernel without IPv6 or UDP-Lite has no such table. */
+		search->refused |= errno != ENOENT;
 		return;
 	}
 	while (!search->no_memory && !search->out_of_time && getline(&line, &size, file) > 0) {
