@@ -32,7 +32,7 @@ struct looker {
 	enum looks_end end;
 };
 
-/* Prepares the looks. Fails if there is no such process, or as stop_guard_begin(). The caller calls looker_end(). */
+/* Prepares the looks. Fails as stop_guard_begin() does. The caller calls looker_end(). */
 struct error *looker_begin(struct looker *looker, const struct dump_options *options);
 
 /*

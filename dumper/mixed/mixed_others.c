@@ -52,7 +52,7 @@ static bool take_frames(struct mixed *mixed, const struct native_walk *walk, str
 /* Adds one native thread. Returns false if there is not enough memory. */
 static bool add_other(struct mixed *mixed, size_t index, struct trace *trace)
 {
-	const pid_t tid = mixed->walker.target->threads[index].tid;
+	const struct native_thread *native = &mixed->walker.target->threads[index];
 	struct trace_thread *threads = reallocarray(trace->threads, trace->nr_threads + 1, sizeof(*threads));
 	struct native_walk walk;
 	bool enough;
@@ -61,9 +61,11 @@ static bool add_other(struct mixed *mixed, size_t index, struct trace *trace)
 		return false;
 	trace->threads = threads;
 	threads[trace->nr_threads++] = (struct trace_thread){
-	    .tid = tid,
+	    .tid = native->tid,
 	    .native = true,
-	    .name = name_of(mixed->walker.target, tid, trace),
+	    .name = name_of(mixed->walker.target, native->tid, trace),
+	    .switches = native->asleep ? native->switches : 0,
+	    .wait = {.holder_entry = WAIT_NO_ENTRY},
 	};
 	enough =
 	    mixed_walk_thread(mixed, index, &walk) && take_frames(mixed, &walk, trace, &threads[trace->nr_threads - 1]);
