@@ -69,6 +69,12 @@ void ivars_clear(struct ivars *ivars)
 	address_map_clear(&ivars->generic);
 }
 
+/* How many instance variables an object of a shape has; since 4.0 by another name. */
+static enum layout_member_id count_of(const struct layout *layout)
+{
+	return layout_has(layout, F_shape_fields) ? F_shape_fields : F_shape_next_iv_index;
+}
+
 bool ivars_shape_of_id(struct ivars *ivars, uint64_t id, struct object_shape *ret)
 {
 	const struct layout *layout = ivars->layout;
@@ -98,8 +104,7 @@ bool ivars_shape_of_id(struct ivars *ivars, uint64_t id, struct object_shape *re
 					    access_enum(&access, E_SHAPE_OBJ_TOO_COMPLEX);
 		if (layout_has(layout, F_shape_capacity))
 			shape.capacity = access_member(&access, address, F_shape_capacity);
-		shape.fields = access_member(
-		    &access, address, layout_has(layout, F_shape_fields) ? F_shape_fields : F_shape_next_iv_index);
+		shape.fields = access_member(&access, address, count_of(layout));
 		if (access.failed)
 			return false;
 		*kept = shape;
@@ -120,7 +125,7 @@ static uint64_t id_by_shape(const struct ivars *ivars, uint64_t shape, uint64_t 
 	struct access access = access_begin(ivars->lasting, ivars->layout);
 
 	for (int seen = 0; seen < IVARS_OF_ONE_MAX && !access.failed; seen++) {
-		const uint64_t count = access_member(&access, shape, F_shape_next_iv_index);
+		const uint64_t count = access_member(&access, shape, count_of(ivars->layout));
 
 		if (access_member(&access, shape, F_shape_type) == access_enum(&access, E_SHAPE_IVAR) &&
 		    count == index + 1)
