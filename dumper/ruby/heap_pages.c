@@ -87,7 +87,12 @@ static void skip_unreadable(struct heap_pages *pages)
 	pages->next = behind > pages->next ? behind : pages->next + 1;
 }
 
-bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret)
+/*
+ * Reads the next page.
+ *   unused  receives whether the page is kept without slots until it is needed: gc/default/default.c, gc_sweep_step(),
+ *           v4_0_0 to v4_0_5, sets all of this to 0
+ */
+static bool read_next(struct heap_pages *pages, struct heap_page *ret, bool *unused)
 {
 	const struct layout *layout = pages->access.layout;
 	struct access access = pages->access, described = access_begin(pages->descriptions, layout);
@@ -109,9 +114,21 @@ bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret)
 		skip_unreadable(pages);
 	else
 		pages->next++;
+	*unused = !access.failed && !described.failed && layout_has(layout, F_heap_page_slot_size) && ret->start == 0 &&
+		  ret->slots == 0 && ret->slot_size == 0;
 	/* The list is sorted (gc.c, heap_page_allocate). */
 	ret->damaged = access.failed || described.failed || !fills || !can_be(ret) || ret->start < pages->end;
 	if (!ret->damaged)
 		pages->end = ret->start + ret->slots * ret->slot_size;
 	return true;
+}
+
+bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret)
+{
+	bool unused;
+
+	while (read_next(pages, ret, &unused))
+		if (!unused)
+			return true;
+	return false;
 }

@@ -57,7 +57,7 @@ bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const 
 
 /*
  * Reads the next page. Returns false at the end of the list. Of a part of the list that cannot be read, gives only one page,
- * which is damaged.
+ * which is damaged. Passes over pages without slots: since 4.0, Ruby keeps an empty page so until it is needed.
  */
 bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret);
 

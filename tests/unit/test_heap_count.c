@@ -121,6 +121,27 @@ static const struct census_group *group_of(enum layout_enumerator_id type, uint6
 	return NULL;
 }
 
+/* A page that is kept without slots is no page that cannot be read. */
+static void test_page_without_slots(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++)
+		put(PAGES - 1, i, E_RUBY_T_FLOAT, 0x1000);
+	synthetic_set(scene.s, scene.pages[0], F_heap_page_start, 0);
+	synthetic_set(scene.s, scene.pages[0], F_heap_page_total_slots, 0);
+	synthetic_set(scene.s, scene.pages[0], F_heap_page_slot_size, 0);
+	begin();
+	heap_count_once(&scene.count);
+	assert_int_equal(scene.count.totals.objects, 10);
+	assert_int_equal(scene.count.totals.unread, 0);
+	assert_false(scene.count.incomplete);
+	/* If it has slots after all, it is damaged. */
+	synthetic_set(scene.s, scene.pages[0], F_heap_page_total_slots, 1);
+	heap_count_once(&scene.count);
+	assert_int_equal(scene.count.totals.unread, 1);
+	assert_true(scene.count.incomplete);
+}
+
 static void test_once(void **state)
 {
 	(void)state;
@@ -378,6 +399,7 @@ static void test_list_nowhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    TEST(test_page_without_slots),
 	    TEST(test_once),
 	    TEST(test_interrupt),
 	    TEST(test_twice),
