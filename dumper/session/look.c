@@ -461,12 +461,11 @@ static bool read_stacks(const struct session *session, struct look *look, struct
 	return true;
 }
 
-/* Finds out what the entries wait for. Entries refer to each other by index until look_order(). */
+/* Finds out what the entries wait for. look_order() finds the deadlocks: a look can be within the pause. */
 static bool read_waits(const struct session *session, struct look *look)
 {
 	look->trace->waits_of_one_moment = !session->no_stop;
-	return session_waits_read(&look->ruby, look->trace, look->stacks, look->threads.count) &&
-	       wait_graph_find(look->trace);
+	return session_waits_read(&look->ruby, look->trace, look->stacks, look->threads.count);
 }
 
 void look_once(const struct session *session, struct look *look, long limit_ns)

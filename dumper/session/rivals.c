@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "render/render.h"
+#include "trace/wait_graph.h"
 
 bool rivals_begin(struct rivals *rivals, const struct session *session)
 {
@@ -34,11 +35,11 @@ void rivals_look(struct rivals *rivals, long limit_ns)
 }
 
 /* All that would be printed of a trace that has no header yet, malloc'ed; NULL if there is not enough memory. */
-static char *show(const struct trace *trace)
+static char *show(struct trace *trace)
 {
 	char *text = NULL;
 	size_t length;
-	FILE *stream = open_memstream(&text, &length);
+	FILE *stream = wait_graph_find(trace) ? open_memstream(&text, &length) : NULL;
 	bool written = stream && render_json(trace, stream);
 
 	if (!stream || fclose(stream) != 0 || !written) {
