@@ -179,9 +179,9 @@ def locking(server):
     """The threads that wait for a Mutex in the shop, as Ruby tells: { method in which they lock it: [thread] }"""
     threads = {}
     for thread in server.testimony()[server.pid]:
-        innermost, *callers = thread["frames"]
-        if thread["status"] == "sleep" and innermost[3] == "synchronize" and callers[0][0].endswith(SHOP.name):
-            threads.setdefault(callers[0][3], []).append(thread)
+        frames = thread["frames"]  # none if the thread has just begun
+        if thread["status"] == "sleep" and len(frames) > 1 and frames[0][3] == "synchronize" and frames[1][0].endswith(SHOP.name):
+            threads.setdefault(frames[1][3], []).append(thread)
     return threads
 
 

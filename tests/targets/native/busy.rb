@@ -3,7 +3,7 @@ require ARGV[0]
 
 def in_ruby(number)
   sum = 0
-  (number / 100).times { |i| sum += i }
+  (number / 10).times { |i| sum += i }
 end
 
 def round
