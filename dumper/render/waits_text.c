@@ -109,6 +109,17 @@ static const struct trace_frame *next_of_ruby(const struct trace_thread *entry, 
 	return index < entry->nr_frames ? &entry->frames[index] : NULL;
 }
 
+/* A frame as in Ruby's backtraces: "shop.rb:18:in 'of'". */
+static void put_position(const struct trace_frame *frame, FILE *stream)
+{
+	text_print(frame->path ? frame->path : "?", stream);
+	if (frame->has_line)
+		fprintf(stream, ":%" PRId64, frame->line);
+	fputs(":in '", stream);
+	text_print(frame->label, stream);
+	fputc('\'', stream);
+}
+
 /* Where the holder of a lock has locked it: the code that has called synchronize. */
 static void put_since(const struct trace_thread *holder, uint64_t object, FILE *stream)
 {
@@ -124,12 +135,7 @@ static void put_since(const struct trace_thread *holder, uint64_t object, FILE *
 		if (frame->kind == TRACE_UNREADABLE)
 			return;
 		fputs(" since ", stream);
-		text_print(frame->path ? frame->path : "?", stream);
-		if (frame->has_line)
-			fprintf(stream, ":%" PRId64, frame->line);
-		fputs(":in '", stream);
-		text_print(frame->label, stream);
-		fputc('\'', stream);
+		put_position(frame, stream);
 		return;
 	}
 }
@@ -174,12 +180,7 @@ static void put_place(const struct trace_thread *entry, FILE *stream)
 	if (!frame)
 		return;
 	fputs(", at ", stream);
-	text_print(frame->path ? frame->path : "?", stream);
-	if (frame->has_line)
-		fprintf(stream, ":%" PRId64, frame->line);
-	fputs(":in '", stream);
-	text_print(frame->label, stream);
-	fputc('\'', stream);
+	put_position(frame, stream);
 	if (innermost->kind == TRACE_CFUNC) {
 		fputs(", in ", stream);
 		text_print(innermost->name, stream);

@@ -128,7 +128,8 @@ void synthetic_put(struct synthetic *s, uint64_t address, const void *bytes, siz
 	writing(s);
 	assert_true(address >= SYNTHETIC_BASE && offset + length <= SYNTHETIC_SIZE);
 	assert_true(length == 0 || (s->mapped[offset / MEMORY_PAGE] && s->mapped[(offset + length - 1) / MEMORY_PAGE]));
-	memcpy(s->bytes + offset, bytes, length);
+	if (length > 0)
+		memcpy(s->bytes + offset, bytes, length);
 }
 
 void synthetic_put_word(struct synthetic *s, uint64_t address, uint64_t word)
