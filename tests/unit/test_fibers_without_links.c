@@ -14,7 +14,7 @@
 #include "synthetic_fibers.h"
 
 /* More than what is bounded takes, sanitized and on a busy machine; what is not takes many times that. */
-#define MUCH_NS 2000000000L
+#define MUCH_NS 20000000000L
 
 #define TYPE (SYNTHETIC_BASE + 0x100)
 

@@ -21,7 +21,7 @@
 enum { SLOT = 352, SLOTS = 100, PAGES = 3 };
 
 /* More than what is bounded takes, sanitized and on a busy machine. */
-#define MUCH_NS 5000000000L
+#define MUCH_NS 20000000000L
 
 static struct {
 	struct synthetic *s;

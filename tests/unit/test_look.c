@@ -21,7 +21,7 @@
 
 /* Many times what a look takes here at most; without a limit it takes more. */
 #define SHORT_NS 1000000L
-#define MUCH_NS	 10000000000L
+#define MUCH_NS	 30000000000L
 
 struct scene {
 	struct session session;

@@ -160,7 +160,7 @@ static void test_lines_of_one_hash(void **state)
 
 		assert_int_equal(profile_add_frame(profile, 0, (int64_t)(hash * inverse ^ of_function)), i);
 	}
-	assert_true(cpu_seconds() - before < 10);
+	assert_true(cpu_seconds() - before < 60);
 	profile_destroy(profile);
 }
 

@@ -13,7 +13,7 @@
 #include "synthetic_threads.h"
 
 /* More than what is bounded takes, sanitized and on a busy machine; what is not takes many times that. */
-#define MUCH_NS 2000000000L
+#define MUCH_NS 20000000000L
 
 /* Where the pointer to the next thread is, in a thread. */
 static uint64_t link_of(const struct synthetic *s, uint64_t thread)
