@@ -27,6 +27,8 @@ endif
 ifeq ($(SAN),1)
 B := build/san
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# Some tests ask for more memory than there is.
+export ASAN_OPTIONS ?= allocator_may_return_null=1
 else ifeq ($(FUZZ),1)
 B := build/libfuzzer
 SANFLAGS = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
