@@ -6,7 +6,9 @@
 void refs_give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name,
 	       enum ref_certainty certainty)
 {
-	if (value_is_object(value))
+	const bool is_itself = certainty == REF_CONSERVATIVE && value == walk->slot->address;
+
+	if (value_is_object(value) && !is_itself)
 		walk->visit(walk->context, &(struct object_ref){value, label, certainty, name});
 }
 

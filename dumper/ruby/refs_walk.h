@@ -10,6 +10,7 @@
 #ifndef RBDUMP_REFS_WALK_H
 #define RBDUMP_REFS_WALK_H
 
+#include "ruby/data_types.h"
 #include "ruby/ivars.h"
 #include "ruby/object_slot.h"
 #include "ruby/ruby.h"
@@ -48,23 +49,12 @@ struct object_ref {
 /* object_refs_each() calls this function for each reference. */
 typedef void object_ref_visit(void *context, const struct object_ref *ref);
 
-/* A type of T_DATA (rb_data_type_t) that was read before, and is kept. */
-struct data_type {
-	uint64_t address; /* 0: none */
-	enum { DATA_OTHER, DATA_PROC, DATA_BINDING } kind;
-	bool marks; /* it has references */
-	bool declared;
-	uint64_t offsets; /* if `declared`: the address of the list of offsets */
-};
-
-#define DATA_TYPES_KEPT 256u
-
 /* What is needed for the references of all objects of one Ruby. */
 struct object_refs {
 	const struct layout *layout;
 	uint8_t kinds[OBJECT_TYPES]; /* how the references are found, by RUBY_T_ type */
 	struct ivars ivars;
-	struct data_type types[DATA_TYPES_KEPT];
+	struct data_types types;
 	/* How many words and entries of tables may still be read. The caller can set it. */
 	struct steps steps;
 };
@@ -84,7 +74,10 @@ struct refs_walk {
 	uint64_t steps; /* how many the object may still take */
 };
 
-/* Gives a reference to the visitor, if `value` can be an object. */
+/*
+ * Gives a reference to the visitor, if `value` can be an object. Does not give a conservative reference of an object to
+ * itself: many structs have one, collectors need not mark it, and it keeps nothing alive.
+ */
 void refs_give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name,
 	       enum ref_certainty certainty);
 
