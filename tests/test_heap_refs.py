@@ -21,15 +21,19 @@ STOPPED = ("--stop", "--max-pause", "4000")
 # T_DATA of which rbdump finds other references than the C code marks. They keep them in memory that only that code knows, or
 # have words that are no references.
 DIFFERENT_DATA = {
-    "VM/thread", "fiber", "ractor", "autoload_const", "autoload_data", "generator", "method", "random/MT",
+    "ractor", "autoload_const", "autoload_data", "generator", "method", "random/MT",
     "DATA", "VM/pin_array_list", "marshal_compat_table", "autoload_i", "VM/managed_id_table",
 }  # fmt: skip
 
 # T_DATA of unusual forms whose references are all known.
 EXACT_DATA = {
     "proc", "binding", "mutex", "queue", "Thread::Queue", "sized_queue", "Thread::SizedQueue", "autoload", "autoload_table",
-    "T_IMEMO/iseq", "condvar", "memory_view/exported_object_registry",
+    "T_IMEMO/iseq", "condvar", "memory_view/exported_object_registry", "VM/thread", "fiber",
 }  # fmt: skip
+
+# Ruby does not look at the native stack of the thread that asks. Only rbdump finds what is on it: as references of the Thread,
+# or of the Fiber that it runs.
+ASKS = ("VM/thread", "fiber")
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +57,17 @@ def kind(one):
 
 def differences(objects, truth):
     """The kinds of objects whose references are not those that Ruby marks, each with an example."""
-    found = {}
+    found, asked = {}, []
     for one in truth.objects:
         mine = objects[one.address]
         klass = int(mine.get("class", "0"), 16)
         refs = {int(ref, 16) for ref in mine.get("references", ())} - {klass}
         marked = set(truth.references[one.address]) - {klass}
-        if refs != marked:
+        if kind(mine) in ASKS and refs > marked:
+            asked.append(kind(mine))
+        elif refs != marked:
             found[(mine["type"], kind(mine))] = (hex(one.address), [*map(hex, marked - refs)], [*map(hex, refs - marked)])
+    assert len(asked) == len(set(asked)), asked
     return found
 
 
@@ -116,7 +123,7 @@ def test_forms(ruby, rbdump, extension):
     objects = written(done.stdout.splitlines())
     assert set(objects) == {one.address for one in truth.objects}
     seen = {kind(objects[one.address]) for one in truth.objects if one.type == "T_DATA"}
-    assert seen >= {"proc", "binding", "mutex", "T_IMEMO/iseq", "condvar"} and len(seen & EXACT_DATA) > 7
+    assert seen >= {"proc", "binding", "mutex", "VM/thread", "fiber", "T_IMEMO/iseq", "condvar"} and len(seen & EXACT_DATA) > 9
     assert {key: value for key, value in differences(objects, truth).items() if key[0] != "DATA" or key[1] in EXACT_DATA} == {}
 
 
@@ -174,6 +181,12 @@ BLOCK = -> { captured }
 Item = Struct.new(:next)
 LIST = 5_000.times.inject(nil) { |list, _| Item.new(list) }
 KEYS = { true => Kept.new, nil => Kept.new, 1.5 => Kept.new, -2.0 => Kept.new, 3 => Kept.new, name: Kept.new }
+OnStack = Class.new
+THREAD = Thread.new { on_stack = OnStack.new; Thread.stop; on_stack }
+Thread.pass until THREAD.stop?
+OfFiber = Class.new
+FIBER = Fiber.new { of_fiber = OfFiber.new; Fiber.yield; of_fiber }
+FIBER.resume
 $stdout.sync = true
 puts "ready"
 sleep
@@ -188,12 +201,16 @@ def test_names(ruby, rbdump):
             assert program.stdout.readline() == b"ready\n"
             why = run(rbdump, "heap", "--why", "Kept", program.pid)
             items = run(rbdump, "heap", "--why", "Item", program.pid)
+            stacks = [run(rbdump, "heap", "--why", name, program.pid).stdout for name in ("OnStack", "OfFiber")]
         finally:
             program.kill()
     assert why.returncode == 0, why.stderr
     for key in ("true", "nil", "1.5", "-2.0", "3", ":name"):
         assert f" [{key}] → Kept 0x" in why.stdout, why.stdout
     assert " local variable captured → Kept 0x" in why.stdout, why.stdout
+    # Not what leads to the Thread, although it leads to the stack, too.
+    assert re.search(r" 100\.0% +1  local variable on_stack of block in <main> at -e:\d+ in thread 2 → OnStack 0x", stacks[0]), stacks
+    assert re.search(r"constant FIBER → Fiber 0x\S+\n.* its stack → OfFiber 0x", stacks[1]), stacks
     # A linked list has a few rows only.
     assert len(items.stdout.splitlines()) < 12, items.stdout
     more = re.search(r"^ +… ([\d,]+) more, each kept by the one before$", items.stdout, re.M)

@@ -1,5 +1,7 @@
 #include "ruby/data_refs.h"
 
+#include "ruby/thread_refs.h"
+
 /* rtypeddata.h, RUBY_REF_END, v3_3_0 to v4_0_5 and head. */
 #define OFFSETS_END UINT64_MAX
 #define OFFSETS_MAX 4096
@@ -104,6 +106,9 @@ static bool is_known(const struct refs_walk *walk, enum data_kind kind, uint64_t
 	case DATA_AUTOLOAD:
 	case DATA_EXPORTED:
 		return true;
+	case DATA_THREAD:
+	case DATA_FIBER:
+		return thread_refs_are_known(layout);
 	default:
 		return false;
 	}
@@ -130,6 +135,10 @@ static bool by_kind(struct refs_walk *walk, enum data_kind kind, uint64_t data)
 	case DATA_EXPORTED:
 		/* The values are small numbers. */
 		return refs_give_table(walk, data, REF_VALUE, true);
+	case DATA_THREAD:
+		return thread_refs(walk, data);
+	case DATA_FIBER:
+		return fiber_refs(walk, data);
 	default:
 		return false;
 	}

@@ -1,6 +1,6 @@
 /*
  * The references of a T_DATA. Only the C code that made the object knows them, but there are three exceptions: the types
- * of Ruby itself whose structs are in the layout (data_types.h: Procs, Queues and others); an object whose type
+ * of Ruby itself whose structs are in the layout (data_types.h: Procs, Queues, Threads and others); an object whose type
  * tells where the references are (RUBY_TYPED_DECL_MARKING, since 3.3); and an object without a function that marks, which
  * has no references. For any other T_DATA, each word of its memory that can be the address of an object is given as a
  * conservative reference. The length of the memory is known if it is from glibc's malloc(). Otherwise, only the first 32

@@ -22,6 +22,8 @@ static const struct {
     {"autoload", DATA_AUTOLOAD},
     {"autoload_table", DATA_AUTOLOAD},
     {"memory_view/exported_object_registry", DATA_EXPORTED},
+    {"VM/thread", DATA_THREAD},
+    {"fiber", DATA_FIBER},
 };
 
 static size_t place_of(uint64_t address)

@@ -23,6 +23,8 @@ enum data_kind {
 	DATA_CODE,     /* RubyVM::InstructionSequence */
 	DATA_AUTOLOAD, /* an st_table: which constants of a class are autoloaded */
 	DATA_EXPORTED, /* an st_table whose keys are the objects that have memory views */
+	DATA_THREAD,
+	DATA_FIBER,
 };
 
 /* A type that was read before, and is kept. */

@@ -33,6 +33,7 @@ enum ref_label {
 	REF_CONSTANT,	    /* a constant; `name`: its ID */
 	REF_CLASS_VARIABLE, /* a class variable; `name`: its ID */
 	REF_METHOD,	    /* a method of a class; `name`: its ID */
+	REF_FIBER_LOCAL,    /* a fiber-local variable (Thread#[]); `name`: its ID */
 	REF_VARIABLE,	    /* a local variable that a block has captured; `name`: its index in the environment */
 	REF_CODE,	    /* code, or what code contains */
 	REF_PART,	    /* another member of the object's struct; `name`: its name, a `const char *` */
@@ -55,6 +56,11 @@ struct object_refs {
 	uint8_t kinds[OBJECT_TYPES]; /* how the references are found, by RUBY_T_ type */
 	struct ivars ivars;
 	struct data_types types;
+	/*
+	 * Whether Threads and Fibers give what their execution contexts keep: stacks, fiber-local variables and so on. The
+	 * caller can set it. If it looks at the roots, too, it need not: heap_roots.h gives all of this, with better names.
+	 */
+	bool contexts;
 	/* How many words and entries of tables may still be read. The caller can set it. */
 	struct steps steps;
 };
@@ -93,6 +99,15 @@ bool refs_give_words(struct refs_walk *walk, uint64_t address, uint64_t count, e
  * its key. Returns false if the table cannot be read as a whole.
  */
 bool refs_give_table(struct refs_walk *walk, uint64_t table, enum ref_label label, bool keys);
+
+/* Gives what one entry of an id table leads to. */
+typedef void refs_id_visit(struct refs_walk *walk, uint64_t id, uint64_t value);
+
+/*
+ * Visits the entries of a rb_id_table; `table` can be 0. Sets access->failed if the table cannot be read, or if there are
+ * no steps left.
+ */
+void refs_each_id(struct refs_walk *walk, uint64_t table, refs_id_visit *visit);
 
 /* Gives a VALUE member of the struct at `at` as an exact REF_PART. Does nothing if this Ruby has no such member. */
 void refs_give_member(const struct refs_walk *walk, uint64_t at, enum layout_member_id id, const char *name);

@@ -1,6 +1,6 @@
 /*
- * The references of T_DATA of Ruby itself: those that are given, members that a Ruby lacks, and structs that lie, or are
- * not there.
+ * The references of T_DATA of Ruby itself: those that are given, members that a Ruby lacks, and structs that
+ * lie: stacks without an end, fibers that have resumed themselves, memory that is not there.
  */
 #include "ruby/data_refs.h"
 
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "ruby/thread_refs.h"
 #include "synthetic.h"
 
 /* An address that can be that of an object. Nothing reads it. */
@@ -39,7 +40,7 @@ static struct object_slot slot_of(const struct synthetic *s, uint64_t object)
 				    (uint64_t)s->layout->sizes[S_typed_data].value};
 }
 
-static struct given refs_in(struct synthetic *s, uint64_t object, uint64_t steps)
+static struct given refs_in(struct synthetic *s, uint64_t object, uint64_t steps, bool contexts)
 {
 	static struct object_refs refs;
 	const struct object_slot slot = slot_of(s, object);
@@ -47,7 +48,7 @@ static struct given refs_in(struct synthetic *s, uint64_t object, uint64_t steps
 	struct access access = ruby_access(&s->ruby);
 	struct refs_walk walk = {&refs, &access, &slot, slot_flags(s->layout, &slot), note, &given, steps};
 
-	refs = (struct object_refs){.layout = s->layout};
+	refs = (struct object_refs){.layout = s->layout, .contexts = contexts};
 	assert_true(ivars_read(&s->ruby, &refs.ivars));
 	given.all = data_refs(&walk);
 	assert_true(walk.steps <= steps);
@@ -57,7 +58,7 @@ static struct given refs_in(struct synthetic *s, uint64_t object, uint64_t steps
 
 static struct given refs_of(struct synthetic *s, uint64_t object)
 {
-	return refs_in(s, object, STEPS);
+	return refs_in(s, object, STEPS, true);
 }
 
 static size_t times(const struct given *given, uint64_t target, enum ref_label label, enum ref_certainty certainty)
@@ -184,6 +185,211 @@ static void test_code(void **state)
 	assert_false(refs_of(s, indirect).all);
 }
 
+/* A Ruby's threads and fibers, of which one thread runs one fiber. */
+struct running {
+	uint64_t thread, fiber, ec, stack, cfp, object, fiber_object;
+};
+
+#define STACK_WORDS 256u
+
+static struct running scene(struct synthetic *s)
+{
+	struct running ret = {.thread = synthetic_struct(s, S_thread)};
+	const uint64_t cfp_size = (uint64_t)s->layout->sizes[S_cfp].value;
+	uint64_t ep;
+
+	/* The execution context is the last member of a fiber. */
+	s->layout->members[F_fiber_ec].offset = (uint32_t)s->layout->sizes[S_fiber].value;
+	s->layout->sizes[S_fiber].value += s->layout->sizes[S_ec].value;
+	ret.fiber = synthetic_struct(s, S_fiber);
+	ret.ec = ret.fiber + s->layout->members[F_fiber_ec].offset;
+	for (uint64_t at = ret.fiber; at < ret.fiber + (uint64_t)s->layout->sizes[S_fiber].value; at += 8)
+		synthetic_put_word(s, at, 0);
+	ret.stack = synthetic_allocate(s, STACK_WORDS * 8);
+	for (uint64_t i = 0; i < STACK_WORDS; i++)
+		synthetic_put_word(s, ret.stack + i * 8, 1);
+	ret.cfp = ret.stack + STACK_WORDS * 8 - cfp_size;
+	ep = ret.stack + 4 * 8;
+	synthetic_put_word(s, ret.stack, OBJECT(10));
+	synthetic_put_word(s, ep, synthetic_enum(s, E_VM_ENV_FLAG_LOCAL) | 1);
+	/* Behind what is in use. */
+	synthetic_put_word(s, ep + 16, OBJECT(11));
+	synthetic_set(s, ret.cfp, F_cfp_sp, ep + 8);
+	synthetic_set(s, ret.cfp, F_cfp_ep, ep);
+	synthetic_set(s, ret.cfp, F_cfp_self, OBJECT(12));
+	synthetic_set(s, ret.cfp, F_cfp_iseq, OBJECT(13));
+	synthetic_set(s, ret.cfp, F_cfp_block_code, OBJECT(14));
+	synthetic_set(s, ret.ec, F_ec_vm_stack, ret.stack);
+	synthetic_set(s, ret.ec, F_ec_vm_stack_size, STACK_WORDS);
+	synthetic_set(s, ret.ec, F_ec_cfp, ret.cfp);
+	synthetic_set(s, ret.ec, F_ec_errinfo, OBJECT(15));
+	synthetic_set(s, ret.ec, F_ec_fiber_ptr, ret.fiber);
+	synthetic_set(s, ret.ec, F_ec_thread_ptr, ret.thread);
+	synthetic_set(s, ret.thread, F_thread_ec, ret.ec);
+	synthetic_set(s, ret.thread, F_thread_name, OBJECT(16));
+	ret.object = new_data(s, "VM/thread", ret.thread);
+	ret.fiber_object = new_data(s, "fiber", ret.fiber);
+	synthetic_set(s, ret.thread, F_thread_self, ret.object);
+	return ret;
+}
+
+/* A thread keeps its stack; if there is a Fiber for it, the thread keeps the Fiber, and the Fiber keeps the stack. */
+static void test_thread_and_fiber(void **state)
+{
+	struct synthetic *s = *state;
+	const struct running running = scene(s);
+	struct given given = refs_of(s, running.object);
+
+	assert_false(given.all);
+	assert_true(has_part(&given, OBJECT(16), "name") && has_part(&given, OBJECT(10), "VM stack"));
+	assert_true(has_part(&given, OBJECT(12), "self") && has_part(&given, OBJECT(14), "block"));
+	assert_int_equal(times(&given, OBJECT(13), REF_CODE, REF_EXACT), 1);
+	assert_true(has_part(&given, OBJECT(15), "exception"));
+	assert_false(leads_to(&given, OBJECT(11)));
+	assert_false(leads_to(&given, running.object));
+	synthetic_set(s, running.fiber, F_fiber_self, running.fiber_object);
+	given = refs_of(s, running.object);
+	assert_true(has_part(&given, running.fiber_object, "fiber") && has_part(&given, OBJECT(16), "name"));
+	assert_false(leads_to(&given, OBJECT(10)));
+	given = refs_of(s, running.fiber_object);
+	assert_true(has_part(&given, running.object, "thread") && has_part(&given, OBJECT(10), "VM stack"));
+	assert_true(has_part(&given, running.fiber_object, "self"));
+	/* The roots are looked at, too. */
+	given = refs_in(s, running.object, STEPS, false);
+	assert_true(has_part(&given, running.fiber_object, "fiber") && has_part(&given, OBJECT(16), "name"));
+	given = refs_in(s, running.fiber_object, STEPS, false);
+	assert_true(has_part(&given, running.object, "thread"));
+	assert_false(leads_to(&given, OBJECT(10)) || leads_to(&given, OBJECT(12)) || leads_to(&given, OBJECT(15)));
+	/* As from 2.7 to 3.1. */
+	synthetic_without(s, F_ec_storage);
+	given = refs_of(s, running.object);
+	assert_true(has_part(&given, running.fiber_object, "fiber") && has_part(&given, OBJECT(10), "VM stack"));
+	/* Up to 2.4. */
+	synthetic_without(s, F_thread_ec);
+	assert_false(thread_refs_are_known(s->layout));
+	synthetic_put_word(s, running.thread, OBJECT(17));
+	given = refs_of(s, running.object);
+	assert_int_equal(times(&given, OBJECT(17), REF_DATA, REF_CONSERVATIVE), 1);
+	assert_false(leads_to(&given, OBJECT(10)));
+}
+
+/* The environments of a block's frame that are on the heap. */
+static void test_environments(void **state)
+{
+	struct synthetic *s = *state;
+	const struct running running = scene(s);
+	const uint64_t outer = synthetic_allocate(s, 64), inner = synthetic_allocate(s, 64);
+	const uint64_t local = synthetic_enum(s, E_VM_ENV_FLAG_LOCAL),
+		       escaped = synthetic_enum(s, E_VM_ENV_FLAG_ESCAPED);
+	struct given given;
+
+	synthetic_put_word(s, outer + 16, local | escaped | 1);
+	synthetic_put_word(s, outer + 24, OBJECT(20));
+	synthetic_put_word(s, inner, OBJECT(21));
+	synthetic_put_word(s, inner + 8, (outer + 16) | 1);
+	synthetic_put_word(s, inner + 16, escaped | 1);
+	synthetic_put_word(s, inner + 24, OBJECT(22));
+	synthetic_set(s, running.cfp, F_cfp_ep, inner + 16);
+	given = refs_of(s, running.object);
+	assert_true(has_part(&given, OBJECT(20), "environment") && has_part(&given, OBJECT(22), "environment"));
+	assert_true(has_part(&given, OBJECT(21), "method"));
+	synthetic_without(s, F_vm_ractors);
+	given = refs_of(s, running.object);
+	assert_true(has_part(&given, OBJECT(20), "environment"));
+	assert_false(leads_to(&given, OBJECT(21)) || leads_to(&given, OBJECT(22)));
+}
+
+static void test_native_stack(void **state)
+{
+	struct synthetic *s = *state;
+	const struct running running = scene(s);
+	const uint64_t native = synthetic_allocate(s, 64);
+	const uint64_t registers = running.ec + s->layout->members[F_ec_machine_end].offset + 8;
+	struct given given;
+
+	for (uint64_t i = 0; i < 8; i++)
+		synthetic_put_word(s, native + i * 8, OBJECT(30 + i));
+	/* The last member of an execution context. */
+	s->layout->sizes[S_ec].value = (int64_t)(registers + 8 - running.ec);
+	synthetic_put_word(s, registers, OBJECT(40));
+	given = refs_of(s, running.object);
+	assert_false(leads_to(&given, OBJECT(30)) || leads_to(&given, OBJECT(40)));
+	synthetic_set(s, running.ec, F_ec_machine_start, native + 32);
+	synthetic_set(s, running.ec, F_ec_machine_end, native + 8);
+	given = refs_of(s, running.object);
+	assert_int_equal(times(&given, OBJECT(31), REF_PART, REF_CONSERVATIVE), 1);
+	assert_int_equal(times(&given, OBJECT(33), REF_PART, REF_CONSERVATIVE), 1);
+	assert_int_equal(times(&given, OBJECT(40), REF_DATA, REF_CONSERVATIVE), 1);
+	assert_false(leads_to(&given, OBJECT(30)) || leads_to(&given, OBJECT(34)));
+	/* Up to 3.3, a fiber that was left notes it itself, until it ends. */
+	synthetic_set(s, running.ec, F_ec_machine_end, 0);
+	synthetic_set(s, running.fiber, F_fiber_native, native + 40);
+	synthetic_set(s, running.fiber, F_fiber_native_size, 2);
+	synthetic_set(s, running.fiber, F_fiber_status, synthetic_enum(s, E_FIBER_SUSPENDED));
+	given = refs_of(s, running.fiber_object);
+	assert_false(leads_to(&given, OBJECT(35)));
+	synthetic_without(s, F_vm_global_objects);
+	given = refs_of(s, running.fiber_object);
+	assert_int_equal(times(&given, OBJECT(35), REF_PART, REF_CONSERVATIVE), 1);
+	assert_int_equal(times(&given, OBJECT(36), REF_PART, REF_CONSERVATIVE), 1);
+	assert_false(leads_to(&given, OBJECT(37)));
+	synthetic_set(s, running.fiber, F_fiber_status, synthetic_enum(s, E_FIBER_TERMINATED));
+	given = refs_of(s, running.fiber_object);
+	assert_false(leads_to(&given, OBJECT(35)));
+}
+
+/* Each lie hides what it is about, but not the name of the thread. */
+static void test_lies(void **state)
+{
+	struct synthetic *s = *state;
+	const struct running running = scene(s);
+	const struct {
+		uint64_t object;
+		enum layout_member_id id;
+		uint64_t value;
+	} lies[] = {
+	    {running.ec, F_ec_vm_stack_size, UINT64_MAX},
+	    {running.ec, F_ec_vm_stack_size, UINT64_MAX / 8 + 2},
+	    {running.ec, F_ec_vm_stack, NOWHERE},
+	    {running.ec, F_ec_cfp, running.cfp + 8},
+	    {running.ec, F_ec_cfp, running.stack - (uint64_t)s->layout->sizes[S_cfp].value},
+	    {running.cfp, F_cfp_ep, NOWHERE},
+	    {running.cfp, F_cfp_sp, UINT64_MAX},
+	    {running.ec, F_ec_machine_end, 1},
+	    {running.ec, F_ec_machine_end, 8},
+	    {running.ec, F_ec_machine_end, UINT64_MAX},
+	    {running.ec, F_ec_local_storage, NOWHERE},
+	    {running.ec, F_ec_fiber_ptr, NOWHERE},
+	    {running.thread, F_thread_ec, NOWHERE},
+	    {running.thread, F_thread_ec, 0},
+	    {running.thread, F_thread_root_fiber, NOWHERE},
+	    {running.thread, F_thread_root_fiber, 1},
+	    {running.thread, F_thread_ractor, NOWHERE},
+	    {running.fiber, F_fiber_prev, running.fiber},
+	    {running.fiber, F_fiber_prev, NOWHERE},
+	    {running.fiber, F_fiber_native, NOWHERE},
+	    {running.fiber, F_fiber_native_size, UINT64_MAX},
+	};
+
+	synthetic_without(s, F_vm_global_objects);
+	synthetic_set(s, running.ec, F_ec_machine_start, UINT64_MAX);
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		struct access access = ruby_access(&s->ruby);
+		const uint64_t right = access_member(&access, lies[i].object, lies[i].id);
+		struct given given;
+
+		synthetic_set(s, lies[i].object, lies[i].id, lies[i].value);
+		given = refs_of(s, running.object);
+		assert_true(has_part(&given, OBJECT(16), "name"));
+		assert_in_range(given.count, 1, STEPS);
+		given = refs_of(s, running.fiber_object);
+		assert_in_range(given.count, 1, STEPS);
+		for (uint64_t steps = 0; steps < 40; steps++)
+			assert_in_range(refs_in(s, running.object, steps, true).count, 0, 4 * steps + 4);
+		synthetic_set(s, lies[i].object, lies[i].id, right);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +397,10 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_name_at_the_end, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_itself, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_code, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_thread_and_fiber, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_environments, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_native_stack, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_lies, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
