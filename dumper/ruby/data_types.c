@@ -14,6 +14,7 @@ static const struct {
 } known[] = {
     {"proc", DATA_PROC},
     {"binding", DATA_BINDING},
+    {"mutex", DATA_MUTEX},
     {"queue", DATA_QUEUE},
     {"Thread::Queue", DATA_QUEUE},
     {"sized_queue", DATA_SIZED_QUEUE},

@@ -18,6 +18,7 @@ enum data_kind {
 	DATA_OTHER,
 	DATA_PROC,
 	DATA_BINDING,
+	DATA_MUTEX,
 	DATA_QUEUE,
 	DATA_SIZED_QUEUE,
 	DATA_CODE,     /* RubyVM::InstructionSequence */

@@ -1,5 +1,5 @@
 /*
- * The references of T_DATA of Ruby itself: those that are given, members that a Ruby lacks, and structs that
+ * The references and the sizes of T_DATA of Ruby itself: those that are given, members that a Ruby lacks, and structs that
  * lie: stacks without an end, fibers that have resumed themselves, memory that is not there.
  */
 #include "ruby/data_refs.h"
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "ruby/data_size.h"
 #include "ruby/thread_refs.h"
 #include "synthetic.h"
 
@@ -390,6 +391,77 @@ static void test_lies(void **state)
 	}
 }
 
+/* The size of a T_DATA; *exact receives whether that is all. */
+static uint64_t size_of(struct synthetic *s, uint64_t object, bool *exact)
+{
+	static struct data_types types;
+	const struct object_slot slot = slot_of(s, object);
+	struct access access = ruby_access(&s->ruby);
+	uint64_t ret, length;
+
+	types = (struct data_types){0};
+	assert_int_equal(data_size_wants(&types, s->layout, &slot, slot_flags(s->layout, &slot), &length), 0);
+	*exact =
+	    data_size(&types, s->ruby.memory, &access, &slot, slot_flags(s->layout, &slot), &ret) && !access.failed;
+	return ret;
+}
+
+static void test_sizes(void **state)
+{
+	struct synthetic *s = *state;
+	const struct {
+		const char *name;
+		enum layout_struct_id id;
+	} fixed[] = {
+	    {"mutex", S_mutex},	    {"queue", S_queue}, {"Thread::SizedQueue", S_szqueue},
+	    {"binding", S_binding}, {"proc", S_proc},
+	};
+	const uint64_t proc_bytes = (uint64_t)s->layout->sizes[S_proc].value;
+	const uint64_t proc = synthetic_allocate(s, proc_bytes + 64);
+	const uint64_t block = proc + s->layout->members[F_proc_block].offset;
+	bool exact;
+
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+		const uint64_t object = new_data(s, fixed[i].name, synthetic_allocate(s, 1024));
+
+		assert_int_equal(size_of(s, object, &exact), s->layout->sizes[fixed[i].id].value);
+		assert_true(exact);
+	}
+	/* A Proc of a C function has its environment behind it. */
+	synthetic_set(s, block, F_block_ep, proc + proc_bytes + 8);
+	assert_int_equal(size_of(s, new_data(s, "proc", proc), &exact), proc_bytes + 32);
+	assert_true(exact);
+	size_of(s, new_data(s, "proc", NOWHERE), &exact);
+	assert_false(exact);
+	assert_int_equal(size_of(s, new_data(s, "other", proc), &exact), 0);
+	assert_false(exact);
+	assert_int_equal(size_of(s, new_data(s, "other", 0), &exact), 0);
+	assert_true(exact);
+}
+
+static void test_size_of_thread(void **state)
+{
+	struct synthetic *s = *state;
+	const struct running running = scene(s);
+	const uint64_t bytes = (uint64_t)s->layout->sizes[S_thread].value, table = synthetic_struct(s, S_id_table);
+	bool exact;
+
+	assert_int_equal(size_of(s, running.object, &exact), bytes + STACK_WORDS * 8);
+	assert_true(exact);
+	synthetic_set(s, table, F_id_table_capa, 4);
+	synthetic_set(s, running.ec, F_ec_local_storage, table);
+	synthetic_set(s, running.thread, F_thread_root_fiber, running.fiber);
+	assert_int_equal(size_of(s, running.object, &exact), bytes + (uint64_t)s->layout->sizes[S_id_table].value +
+								 4 * (uint64_t)s->layout->sizes[S_id_item].value);
+	assert_true(exact);
+	synthetic_set(s, running.ec, F_ec_local_storage, NOWHERE);
+	size_of(s, running.object, &exact);
+	assert_false(exact);
+	synthetic_without(s, F_thread_root_fiber);
+	size_of(s, running.object, &exact);
+	assert_false(exact);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +473,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_environments, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_native_stack, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_lies, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_sizes, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_size_of_thread, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
