@@ -57,7 +57,7 @@ static bool declared(struct refs_walk *walk, const struct data_type *type, uint6
 	return false;
 }
 
-/* How many words the memory at an address has, if it is from glibc's malloc(). */
+/* How many words the memory at an address has, if it is from glibc's malloc(); 0 if it is not, or not its begin. */
 static uint64_t words_of(const struct refs_walk *walk, uint64_t address)
 {
 	struct access try = *walk->access;
@@ -67,7 +67,7 @@ static uint64_t words_of(const struct refs_walk *walk, uint64_t address)
 
 	if (fits && (header & IS_MMAPPED || access_word(&try, address - 8 + size) & PREV_INUSE) && !try.failed)
 		return size / 8 - 1;
-	return WORDS_UNKNOWN;
+	return 0;
 }
 
 /*
@@ -144,16 +144,31 @@ static bool by_kind(struct refs_walk *walk, enum data_kind kind, uint64_t data)
 	}
 }
 
+/*
+ * The frames of a backtrace: up to v3_2_11, the first word of its struct leads to memory with all of them; later, they are
+ * in the struct itself (vm_backtrace.c, rb_backtrace_t). No layout has the members, so they are found conservatively.
+ */
+static void give_frames(struct refs_walk *walk, uint64_t data)
+{
+	struct access try = *walk->access;
+	const uint64_t frames = access_word(&try, data), words = try.failed ? 0 : words_of(walk, frames);
+
+	if (words > 0)
+		refs_give_words(walk, frames, words, REF_CODE, REF_CONSERVATIVE);
+}
+
 static void conservative(struct refs_walk *walk, const struct typed *data)
 {
 	const uint64_t offset = walk->refs->layout->members[F_typed_data_data].offset;
+	uint64_t words;
 
 	if (data->embedded) {
 		for (uint64_t i = 0; offset + i * 8 < walk->slot->size; i++)
 			refs_give(walk, slot_word(walk->slot, offset + i * 8), REF_DATA, i, REF_CONSERVATIVE);
 		return;
 	}
-	refs_give_words(walk, data->data, words_of(walk, data->data), REF_DATA, REF_CONSERVATIVE);
+	words = words_of(walk, data->data);
+	refs_give_words(walk, data->data, words > 0 ? words : WORDS_UNKNOWN, REF_DATA, REF_CONSERVATIVE);
 }
 
 bool data_refs(struct refs_walk *walk)
@@ -178,6 +193,8 @@ bool data_refs(struct refs_walk *walk)
 			return declared(walk, type, data.data);
 		if (type && is_known(walk, type->kind, data.data))
 			return by_kind(walk, type->kind, data.data);
+		if (type && type->kind == DATA_BACKTRACE && !data.embedded)
+			give_frames(walk, data.data);
 	}
 	conservative(walk, &data);
 	return false;

@@ -23,6 +23,7 @@ static const struct {
     {"autoload", DATA_AUTOLOAD},
     {"autoload_table", DATA_AUTOLOAD},
     {"memory_view/exported_object_registry", DATA_EXPORTED},
+    {"backtrace", DATA_BACKTRACE},
     {"VM/thread", DATA_THREAD},
     {"fiber", DATA_FIBER},
 };

@@ -186,6 +186,45 @@ static void test_code(void **state)
 	assert_false(refs_of(s, indirect).all);
 }
 
+/* Memory that looks as if it were from glibc's malloc(). */
+static uint64_t new_chunk(struct synthetic *s, uint64_t words)
+{
+	const uint64_t header = synthetic_allocate(s, (words + 2) * 8);
+
+	synthetic_put_word(s, header, (words + 1) * 8 | 1);
+	synthetic_put_word(s, header + (words + 1) * 8, 1);
+	return header + 8;
+}
+
+/* Up to 3.2, the first word of a backtrace leads to its frames. */
+static void test_backtrace(void **state)
+{
+	struct synthetic *s = *state;
+	const uint64_t frames = new_chunk(s, 7), data = new_chunk(s, 5);
+	struct given given;
+
+	synthetic_put_word(s, frames + 8, OBJECT(1));
+	synthetic_put_word(s, frames + 48, OBJECT(2));
+	synthetic_put_word(s, data, frames);
+	synthetic_put_word(s, data + 32, OBJECT(3));
+	given = refs_of(s, new_data(s, "backtrace", data));
+	assert_false(given.all);
+	assert_int_equal(times(&given, OBJECT(1), REF_CODE, REF_CONSERVATIVE), 1);
+	assert_int_equal(times(&given, OBJECT(2), REF_CODE, REF_CONSERVATIVE), 1);
+	assert_int_equal(times(&given, OBJECT(3), REF_DATA, REF_CONSERVATIVE), 1);
+	given = refs_of(s, new_data(s, "other", data));
+	assert_false(leads_to(&given, OBJECT(1)));
+	assert_true(leads_to(&given, OBJECT(3)));
+	/* The first word leads into the middle of other memory, to nothing, or is no address. */
+	for (size_t i = 0; i < 3; i++) {
+		synthetic_put_word(s, data, i == 0 ? frames + 8 : i == 1 ? NOWHERE : 5);
+		given = refs_of(s, new_data(s, "backtrace", data));
+		assert_false(leads_to(&given, OBJECT(1)) || leads_to(&given, OBJECT(2)));
+		assert_true(leads_to(&given, OBJECT(3)));
+	}
+	assert_in_range(refs_in(s, new_data(s, "backtrace", data), 3, true).count, 0, 3);
+}
+
 /* A Ruby's threads and fibers, of which one thread runs one fiber. */
 struct running {
 	uint64_t thread, fiber, ec, stack, cfp, object, fiber_object;
@@ -469,6 +508,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_name_at_the_end, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_itself, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_code, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_backtrace, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_thread_and_fiber, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_environments, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_native_stack, synthetic_set_up, synthetic_tear_down),
