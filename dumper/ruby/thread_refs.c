@@ -158,7 +158,8 @@ static void give_vm_stack(struct refs_walk *walk, uint64_t ec)
 		give_stack(walk, start, sp >= start && sp <= cfp ? sp : cfp, "VM stack", REF_EXACT);
 	}
 	for (; cfp != end && !access->failed; cfp += size) {
-		if (!refs_step(walk)) {
+		/* A frame gives up to six references. */
+		if (!refs_step(walk) || !refs_step(walk)) {
 			access_fail(access, cfp);
 			return;
 		}
