@@ -33,6 +33,9 @@ SIZED_DATA = {
 # T_DATA of unusual forms whose references are all known.
 EXACT_DATA = SIZED_DATA | {"fiber", "T_IMEMO/iseq", "condvar", "memory_view/exported_object_registry"}
 
+# T_DATA whose types tell where the references are, since 3.3 (RUBY_TYPED_DECL_MARKING).
+DECLARED_DATA = {"dir", "enumerator"}
+
 # T_DATA of which rbdump finds all references, and perhaps others: words that are left over from earlier uses of the memory.
 NOT_FEWER_DATA = {"backtrace"}
 
@@ -137,7 +140,9 @@ def test_forms(ruby, rbdump, extension):
     assert set(objects) == {one.address for one in truth.objects}
     seen = {kind(objects[one.address]) for one in truth.objects if one.type == "T_DATA"}
     assert seen >= {"proc", "binding", "mutex", "VM/thread", "fiber", "T_IMEMO/iseq", "condvar", "backtrace"} and len(seen & SIZED_DATA) > 6
-    assert {key: value for key, value in differences(objects, truth).items() if key[0] != "DATA" or key[1] in EXACT_DATA} == {}
+    exact = EXACT_DATA | (DECLARED_DATA if ruby.series >= (3, 3) else set())
+    assert seen >= DECLARED_DATA
+    assert {key: value for key, value in differences(objects, truth).items() if key[0] != "DATA" or key[1] in exact} == {}
     for one in truth.objects:
         if kind(objects[one.address]) in SIZED_DATA:
             check_size(objects[one.address], one)
