@@ -91,6 +91,7 @@ static bool is_told(enum ref_label label)
 	case REF_MEMBER:
 	case REF_CONSTANT:
 	case REF_CLASS_VARIABLE:
+	case REF_FIBER_LOCAL:
 	case REF_VARIABLE:
 		return true;
 	default:

@@ -54,7 +54,10 @@ static bool visit(void *context, struct heap_walk *walk, const struct heap_objec
 		look->shady = heap_copy_bit(object->page, object->page->shady, object->index);
 		look->pinned = heap_copy_bit(object->page, object->page->pinned, object->index);
 		look->size_known = heap_walk_size(walk, object, &look->owned);
+		/* What refers to the object on stacks, the roots tell. */
+		walk->refs.contexts = true;
 		look->refs_known = heap_walk_refs(walk, object, out, look);
+		walk->refs.contexts = false;
 	}
 	return !look->in.no_memory && !look->out.no_memory;
 }

@@ -541,6 +541,8 @@ void objspace_dump_write(struct heap_walk *walk, struct heap_roots *roots, struc
 	if (slot_set_create(&writer.written, slots_count(walk->slots)) &&
 	    slot_set_create(&writer.referenced, slots_count(walk->slots)) && write_roots(&writer, roots)) {
 		walk->strings = true;
+		/* What a Fiber's stack keeps alive only as long as the Fiber is alive is not among the roots. */
+		walk->refs.contexts = true;
 		heap_walk_each(walk, write_object, &writer);
 		/* If the walk has ended early, the objects of the other slots are not known. */
 		if (!walk->late)

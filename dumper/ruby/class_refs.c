@@ -3,9 +3,6 @@
 #include "ruby/class.h"
 #include "ruby/st.h"
 
-/* Gives what one entry of an id table leads to. */
-typedef void entry_visit(struct refs_walk *walk, uint64_t id, uint64_t value);
-
 static bool has(const struct refs_walk *walk, enum layout_member_id id)
 {
 	return layout_has(walk->refs->layout, id);
@@ -15,37 +12,6 @@ static bool has(const struct refs_walk *walk, enum layout_member_id id)
 static uint64_t member(struct refs_walk *walk, uint64_t at, enum layout_member_id id)
 {
 	return has(walk, id) ? access_member(walk->access, at, id) : 0;
-}
-
-/* id_table.c, key2id, v2_5_0 to v4_0_5 and head: the key of an entry is the serial number of an ID. */
-static uint64_t id_of_key(const struct refs_walk *walk, uint64_t key)
-{
-	return key > access_enum(walk->access, E_tLAST_OP_ID) ? key << access_enum(walk->access, E_RUBY_ID_SCOPE_SHIFT)
-							      : key;
-}
-
-/* Visits the entries of an id table; `table` can be 0. Sets access->failed if there are no steps left. */
-static void each_entry(struct refs_walk *walk, uint64_t table, entry_visit *visit)
-{
-	struct access *access = walk->access;
-	uint64_t items, capa;
-
-	if (table == 0)
-		return;
-	items = access_member(access, table, F_id_table_items);
-	capa = access_member(access, table, F_id_table_capa);
-	for (uint64_t i = 0; i < capa && !access->failed; i++) {
-		const uint64_t item = items + i * access_sizeof(access, S_id_item);
-		uint64_t key;
-
-		if (!refs_step(walk)) {
-			access_fail(access, table);
-			return;
-		}
-		key = access_member(access, item, F_id_item_key);
-		if (key != 0)
-			visit(walk, id_of_key(walk, key), access_member(access, item, F_id_item_val));
-	}
 }
 
 static void give_method(struct refs_walk *walk, uint64_t id, uint64_t entry)
@@ -131,7 +97,7 @@ static void give_caches(struct refs_walk *walk, uint64_t ext)
 		refs_give_member(walk, ext, F_classext_cc_tbl, "cc_tbl");
 		return;
 	}
-	each_entry(walk, member(walk, ext, F_classext_cc_tbl), give_call_caches);
+	refs_each_id(walk, member(walk, ext, F_classext_cc_tbl), give_call_caches);
 }
 
 /*
@@ -143,7 +109,7 @@ static void give_class_variables(struct refs_walk *walk, uint64_t ext)
 	if (walk->refs->layout->enumerators[E_imemo_cvar_entry].present)
 		refs_give_member(walk, ext, F_classext_cvc_tbl, "cvc_tbl");
 	else if (has(walk, F_cvar_entry_cref))
-		each_entry(walk, member(walk, ext, F_classext_cvc_tbl), give_class_variable);
+		refs_each_id(walk, member(walk, ext, F_classext_cvc_tbl), give_class_variable);
 }
 
 static void give_ivar_table(struct refs_walk *walk, uint64_t table)
@@ -195,16 +161,16 @@ static void give_subclasses(struct refs_walk *walk, uint64_t ext)
 /* What one rb_classext_struct of a class or module has. */
 static bool give_class_ext(struct refs_walk *walk, uint64_t ext)
 {
-	each_entry(walk, methods(walk, ext), give_method);
+	refs_each_id(walk, methods(walk, ext), give_method);
 	give_class_variables(walk, ext);
 	give_caches(walk, ext);
 	if (!member(walk, ext, F_classext_shared_const_tbl))
-		each_entry(walk, member(walk, ext, F_classext_const_tbl), give_constant);
+		refs_each_id(walk, member(walk, ext, F_classext_const_tbl), give_constant);
 	refs_give_member(walk, ext, F_classext_classpath, "classpath");
 	/* gc.c, gc_mark_classext_module, v4_0_0 to v4_0_5 and head */
 	if (has(walk, F_classext_box)) {
 		give_superclass(walk, ext);
-		each_entry(walk, member(walk, ext, F_classext_callable_m_tbl), give_method);
+		refs_each_id(walk, member(walk, ext, F_classext_callable_m_tbl), give_method);
 		give_subclasses(walk, ext);
 	}
 	return give_ivars(walk, ext);
@@ -226,10 +192,10 @@ static bool owns_methods(struct refs_walk *walk, uint64_t ext)
 static bool give_iclass_ext(struct refs_walk *walk, uint64_t ext)
 {
 	if (owns_methods(walk, ext))
-		each_entry(walk, methods(walk, ext), give_method);
+		refs_each_id(walk, methods(walk, ext), give_method);
 	if (has(walk, F_classext_superclass_depth))
 		refs_give_member(walk, ext, F_classext_includer, "includer");
-	each_entry(walk, member(walk, ext, F_classext_callable_m_tbl), give_method);
+	refs_each_id(walk, member(walk, ext, F_classext_callable_m_tbl), give_method);
 	give_caches(walk, ext);
 	if (has(walk, F_classext_box)) {
 		give_superclass(walk, ext);

@@ -1,8 +1,6 @@
 #include "ruby/data_refs.h"
 
-#include <string.h>
-
-#include "ruby/typed.h"
+#include "ruby/thread_refs.h"
 
 /* rtypeddata.h, RUBY_REF_END, v3_3_0 to v4_0_5 and head. */
 #define OFFSETS_END UINT64_MAX
@@ -22,49 +20,6 @@
 
 /* How many words are looked at if the length of the memory is not known. */
 #define WORDS_UNKNOWN 32u
-
-static struct typed read_slot(const struct layout *layout, const struct object_slot *slot, uint64_t flags)
-{
-	return typed_decode(layout, slot->address, flags, slot_member(layout, slot, F_typed_data_type),
-			    slot_member(layout, slot, F_typed_data_typed_flag),
-			    slot_member(layout, slot, F_typed_data_data), slot_member(layout, slot, F_plain_data_data));
-}
-
-static bool is_named(struct access *access, uint64_t type, const char *name)
-{
-	char buffer[16];
-	const size_t length = strlen(name) + 1;
-
-	return length <= sizeof(buffer) &&
-	       access_bytes(access, access_member(access, type, F_data_type_name), buffer, length) &&
-	       memcmp(buffer, name, length) == 0;
-}
-
-/* Looks at a type. Returns NULL if it cannot be read. */
-static const struct data_type *read_type(struct refs_walk *walk, uint64_t address)
-{
-	const struct layout *layout = walk->refs->layout;
-	struct data_type *kept = &walk->refs->types[address / 8 % DATA_TYPES_KEPT];
-	struct access access = access_begin(walk->refs->ivars.lasting, layout);
-	struct data_type type = {.address = address};
-	struct access name = access;
-
-	if (kept->address == address)
-		return kept;
-	type.offsets = access_member(&access, address, F_data_type_dmark);
-	type.marks = type.offsets != 0;
-	if (layout->enumerators[E_RUBY_TYPED_DECL_MARKING].present)
-		type.declared = slot_has_flag(layout, access_member(&access, address, F_data_type_flags),
-					      E_RUBY_TYPED_DECL_MARKING);
-	if (access.failed)
-		return NULL;
-	if (is_named(&name, address, "proc"))
-		type.kind = DATA_PROC;
-	else if (is_named(&name, address, "binding"))
-		type.kind = DATA_BINDING;
-	*kept = type;
-	return kept;
-}
 
 /* proc.c, block_mark, v2_4_0 to v4_0_5 and head. */
 static bool block(const struct refs_walk *walk, uint64_t at)
@@ -102,7 +57,7 @@ static bool declared(struct refs_walk *walk, const struct data_type *type, uint6
 	return false;
 }
 
-/* How many words the memory at an address has, if it is from glibc's malloc(). */
+/* How many words the memory at an address has, if it is from glibc's malloc(); 0 if it is not, or not its begin. */
 static uint64_t words_of(const struct refs_walk *walk, uint64_t address)
 {
 	struct access try = *walk->access;
@@ -112,25 +67,114 @@ static uint64_t words_of(const struct refs_walk *walk, uint64_t address)
 
 	if (fits && (header & IS_MMAPPED || access_word(&try, address - 8 + size) & PREV_INUSE) && !try.failed)
 		return size / 8 - 1;
-	return WORDS_UNKNOWN;
+	return 0;
+}
+
+/*
+ * The code of a RubyVM::InstructionSequence; 0 if it is not found. Up to v3_3_11, the code is in the place of a struct;
+ * later, the struct has a pointer to it (iseq.c, iseqw_mark). Code has a pointer to its object.
+ */
+static uint64_t code_of(const struct refs_walk *walk, uint64_t data)
+{
+	struct access try = *walk->access;
+	uint64_t code;
+
+	if (!layout_has(try.layout, F_iseq_wrapper))
+		return 0;
+	if (access_member(&try, data, F_iseq_wrapper) == walk->slot->address && !try.failed)
+		return data;
+	try = *walk->access;
+	code = access_word(&try, data);
+	return access_member(&try, code, F_iseq_wrapper) == walk->slot->address && !try.failed ? code : 0;
+}
+
+/* Whether the struct of a type of Ruby itself can be read with by_kind(): whether the layout has its members. */
+static bool is_known(const struct refs_walk *walk, enum data_kind kind, uint64_t data)
+{
+	const struct layout *layout = walk->refs->layout;
+
+	switch (kind) {
+	case DATA_PROC:
+		return layout_has(layout, F_proc_block);
+	case DATA_BINDING:
+		return layout_has(layout, F_binding_block);
+	case DATA_QUEUE:
+	case DATA_SIZED_QUEUE:
+		return layout_has(layout, F_queue_que);
+	case DATA_CODE:
+		return code_of(walk, data) != 0;
+	case DATA_AUTOLOAD:
+	case DATA_EXPORTED:
+		return true;
+	case DATA_THREAD:
+	case DATA_FIBER:
+		return thread_refs_are_known(layout);
+	default:
+		return false;
+	}
+}
+
+static bool by_kind(struct refs_walk *walk, enum data_kind kind, uint64_t data)
+{
+	switch (kind) {
+	case DATA_PROC:
+		return block(walk, access_address(walk->access, data, F_proc_block));
+	case DATA_BINDING:
+		refs_give_member(walk, data, F_binding_pathobj, "path");
+		return block(walk, access_address(walk->access, data, F_binding_block));
+	case DATA_QUEUE:
+	case DATA_SIZED_QUEUE:
+		/* thread_sync.c, queue_mark, v2_5_0 to v4.0.5. An rb_szqueue begins with its rb_queue. */
+		refs_give_member(walk, data, F_queue_que, "elements");
+		return !walk->access->failed;
+	case DATA_CODE:
+		refs_give(walk, code_of(walk, data), REF_CODE, 0, REF_EXACT);
+		return true;
+	case DATA_AUTOLOAD:
+		return refs_give_table(walk, data, REF_CONSTANT, false);
+	case DATA_EXPORTED:
+		/* The values are small numbers. */
+		return refs_give_table(walk, data, REF_VALUE, true);
+	case DATA_THREAD:
+		return thread_refs(walk, data);
+	case DATA_FIBER:
+		return fiber_refs(walk, data);
+	default:
+		return false;
+	}
+}
+
+/*
+ * The frames of a backtrace: up to v3_2_11, the first word of its struct leads to memory with all of them; later, they are
+ * in the struct itself (vm_backtrace.c, rb_backtrace_t). No layout has the members, so they are found conservatively.
+ */
+static void give_frames(struct refs_walk *walk, uint64_t data)
+{
+	struct access try = *walk->access;
+	const uint64_t frames = access_word(&try, data), words = try.failed ? 0 : words_of(walk, frames);
+
+	if (words > 0)
+		refs_give_words(walk, frames, words, REF_CODE, REF_CONSERVATIVE);
 }
 
 static void conservative(struct refs_walk *walk, const struct typed *data)
 {
 	const uint64_t offset = walk->refs->layout->members[F_typed_data_data].offset;
+	uint64_t words;
 
 	if (data->embedded) {
 		for (uint64_t i = 0; offset + i * 8 < walk->slot->size; i++)
 			refs_give(walk, slot_word(walk->slot, offset + i * 8), REF_DATA, i, REF_CONSERVATIVE);
 		return;
 	}
-	refs_give_words(walk, data->data, words_of(walk, data->data), REF_DATA, REF_CONSERVATIVE);
+	words = words_of(walk, data->data);
+	refs_give_words(walk, data->data, words > 0 ? words : WORDS_UNKNOWN, REF_DATA, REF_CONSERVATIVE);
 }
 
 bool data_refs(struct refs_walk *walk)
 {
 	const struct layout *layout = walk->refs->layout;
-	const struct typed data = read_slot(layout, walk->slot, walk->flags);
+	const struct typed data = data_types_slot(layout, walk->slot, walk->flags);
 	const struct data_type *type;
 
 	if (layout_has(layout, F_typed_data_fields) && data.type != 0)
@@ -142,17 +186,15 @@ bool data_refs(struct refs_walk *walk)
 		if (layout_has(layout, F_plain_data_dmark) && slot_member(layout, walk->slot, F_plain_data_dmark) == 0)
 			return true;
 	} else {
-		type = read_type(walk, data.type);
+		type = data_types_read(&walk->refs->types, layout, walk->refs->ivars.lasting, data.type);
 		if (type && !type->marks)
 			return true;
 		if (type && type->declared)
 			return declared(walk, type, data.data);
-		if (type && type->kind == DATA_PROC && layout_has(layout, F_proc_block))
-			return block(walk, access_address(walk->access, data.data, F_proc_block));
-		if (type && type->kind == DATA_BINDING && layout_has(layout, F_binding_block)) {
-			refs_give_member(walk, data.data, F_binding_pathobj, "path");
-			return block(walk, access_address(walk->access, data.data, F_binding_block));
-		}
+		if (type && is_known(walk, type->kind, data.data))
+			return by_kind(walk, type->kind, data.data);
+		if (type && type->kind == DATA_BACKTRACE && !data.embedded)
+			give_frames(walk, data.data);
 	}
 	conservative(walk, &data);
 	return false;
@@ -161,7 +203,7 @@ bool data_refs(struct refs_walk *walk)
 uint64_t data_refs_outside(const struct layout *layout, const struct object_slot *slot, uint64_t flags,
 			   uint64_t *length)
 {
-	const struct typed data = read_slot(layout, slot, flags);
+	const struct typed data = data_types_slot(layout, slot, flags);
 
 	/* Most such memory is short. Before it is its length, if it is from glibc's malloc(). */
 	*length = 8 * WORDS_UNKNOWN + 8;
@@ -170,7 +212,7 @@ uint64_t data_refs_outside(const struct layout *layout, const struct object_slot
 
 uint64_t data_refs_type(const struct layout *layout, const struct object_slot *slot, uint64_t flags)
 {
-	return read_slot(layout, slot, flags).type;
+	return data_types_slot(layout, slot, flags).type;
 }
 
 struct bytes data_refs_type_name(struct access *access, uint64_t type)

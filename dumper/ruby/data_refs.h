@@ -1,12 +1,14 @@
 /*
- * The references of a T_DATA. Only the C code that made the object knows them, but there are three exceptions: a Proc
- * and a Binding, whose structs are read; an object whose type tells where the references are (RUBY_TYPED_DECL_MARKING,
- * since 3.3); and an object without a function that marks, which has no references. For any other T_DATA, each word of
- * its memory that can be the address of an object is given as a conservative reference. The length of the memory is
- * known if it is from glibc's malloc(). Otherwise, only the first 32 words are read.
+ * The references of a T_DATA. Only the C code that made the object knows them, but there are three exceptions: the types
+ * of Ruby itself whose structs are in the layout (data_types.h: Procs, Queues, Threads and others); an object whose type
+ * tells where the references are (RUBY_TYPED_DECL_MARKING, since 3.3); and an object without a function that marks, which
+ * has no references. For any other T_DATA, each word of its memory that can be the address of an object is given as a
+ * conservative reference. The length of the memory is known if it is from glibc's malloc(). Otherwise, only the first 32
+ * words are read.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
- * include/ruby/ruby.h), proc.c (block_mark), vm_core.h (struct rb_block).
+ * include/ruby/ruby.h), gc.c (rb_gc_mark_children), proc.c (block_mark), vm_core.h (struct rb_block), thread_sync.c
+ * (queue_mark), iseq.c (iseqw_mark), variable.c (autoload_table_mark), memory_view.c (exported_object_registry_mark).
  */
 #ifndef RBDUMP_DATA_REFS_H
 #define RBDUMP_DATA_REFS_H

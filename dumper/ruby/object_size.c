@@ -1,6 +1,7 @@
 #include "ruby/object_size.h"
 
 #include "ruby/class_size.h"
+#include "ruby/data_size.h"
 #include "ruby/iseq_size.h"
 #include "ruby/st.h"
 #include "ruby/value.h"
@@ -250,6 +251,8 @@ uint64_t object_size_wants(const struct object_sizes *sizes, const struct object
 	case SIZE_FILE:
 		*length = size_of(sizes, S_io);
 		return slot_member(sizes->layout, slot, F_file_fptr);
+	case SIZE_DATA:
+		return data_size_wants(&sizes->types, sizes->layout, slot, flags, length);
 	default:
 		return 0;
 	}
@@ -264,8 +267,6 @@ static bool size_by_type(struct object_sizes *sizes, struct access *access, cons
 	switch (kind_of(sizes, flags)) {
 	case SIZE_NOTHING:
 		return true;
-	case SIZE_UNKNOWN:
-		return false;
 	case SIZE_STRING:
 		return string_size(sizes, slot, flags, ret);
 	case SIZE_ARRAY:
@@ -291,6 +292,8 @@ static bool size_by_type(struct object_sizes *sizes, struct access *access, cons
 		return match_size(sizes, access, slot, ret);
 	case SIZE_FILE:
 		return file_size(sizes, access, slot, ret);
+	case SIZE_DATA:
+		return data_size(&sizes->types, sizes->ivars.lasting, access, slot, flags, ret);
 	}
 	return false;
 }
@@ -355,7 +358,7 @@ static void read_kinds(struct object_sizes *sizes)
 		enum layout_enumerator_id type;
 		enum object_size_kind kind;
 	} kinds[] = {
-	    {E_RUBY_T_DATA, SIZE_UNKNOWN},  {E_RUBY_T_STRING, SIZE_STRING}, {E_RUBY_T_ARRAY, SIZE_ARRAY},
+	    {E_RUBY_T_DATA, SIZE_DATA},	    {E_RUBY_T_STRING, SIZE_STRING}, {E_RUBY_T_ARRAY, SIZE_ARRAY},
 	    {E_RUBY_T_OBJECT, SIZE_OBJECT}, {E_RUBY_T_IMEMO, SIZE_IMEMO},   {E_RUBY_T_STRUCT, SIZE_STRUCT},
 	    {E_RUBY_T_BIGNUM, SIZE_BIGNUM}, {E_RUBY_T_CLASS, SIZE_CLASS},   {E_RUBY_T_MODULE, SIZE_CLASS},
 	    {E_RUBY_T_ICLASS, SIZE_ICLASS}, {E_RUBY_T_HASH, SIZE_HASH},	    {E_RUBY_T_REGEXP, SIZE_REGEXP},

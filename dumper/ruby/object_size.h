@@ -15,6 +15,7 @@
 #ifndef RBDUMP_OBJECT_SIZE_H
 #define RBDUMP_OBJECT_SIZE_H
 
+#include "ruby/data_types.h"
 #include "ruby/ivars.h"
 #include "ruby/object_slot.h"
 #include "ruby/ruby.h"
@@ -23,7 +24,6 @@
 /* How the size of an object is computed. This depends on the object's type. */
 enum object_size_kind {
 	SIZE_NOTHING, /* the object owns nothing */
-	SIZE_UNKNOWN, /* only the C code that made the object knows */
 	SIZE_STRING,
 	SIZE_ARRAY,
 	SIZE_OBJECT,
@@ -37,6 +37,7 @@ enum object_size_kind {
 	SIZE_REGEXP,
 	SIZE_MATCH,
 	SIZE_FILE,
+	SIZE_DATA,
 };
 
 /* What is needed for the sizes of all objects of one Ruby. */
@@ -44,6 +45,7 @@ struct object_sizes {
 	const struct layout *layout;
 	uint8_t kinds[OBJECT_TYPES]; /* enum object_size_kind, by RUBY_T_ type */
 	struct ivars ivars;
+	struct data_types types;
 	uint64_t owned_max; /* more bytes than an object can own; the caller can set a smaller number */
 	/*
 	 * How many entries of tables may still be read. The caller sets `left`, for example again for each page of the
@@ -83,9 +85,9 @@ static inline bool object_size_may_want(const struct object_sizes *sizes, uint64
  *   access  for the structs outside the slot
  *   owned   receives the number of bytes, at most sizes->owned_max. If the number is not known exactly, receives the bytes
  *           that are known
- * Returns whether the number is exact. It is not exact for a T_DATA, whose memory is known only to the C code that made
- * it; for code up to 2.6; for classes up to 2.3, and for classes with data for several boxes (Ruby::Box); if the layout
- * lacks a member, or if a struct cannot be read or cannot be right.
+ * Returns whether the number is exact. It is not exact for most T_DATA, whose memory is known only to the C code that
+ * made them (data_size.h); for code up to 2.6; for classes up to 2.3, and for classes with data for several boxes
+ * (Ruby::Box); if the layout lacks a member, or if a struct cannot be read or cannot be right.
  */
 bool object_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot, uint64_t *owned);
 

@@ -244,6 +244,8 @@ static const char *prefix_of(enum ref_label label)
 		return "constant ";
 	case REF_CLASS_VARIABLE:
 		return "class variable ";
+	case REF_FIBER_LOCAL:
+		return "fiber-local variable ";
 	case REF_METHOD:
 		return "method ";
 	default:

@@ -6,7 +6,9 @@
 void refs_give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name,
 	       enum ref_certainty certainty)
 {
-	if (value_is_object(value))
+	const bool is_itself = certainty == REF_CONSERVATIVE && value == walk->slot->address;
+
+	if (value_is_object(value) && !is_itself)
 		walk->visit(walk->context, &(struct object_ref){value, label, certainty, name});
 }
 
@@ -55,4 +57,34 @@ bool refs_give_table(struct refs_walk *walk, uint64_t table, enum ref_label labe
 	struct table_walk context = {walk, label, keys};
 
 	return st_each_step(walk->access, table, &walk->steps, give_entry, &context);
+}
+
+/* id_table.c, key2id, v2_5_0 to v4_0_5 and head: the key of an entry is the serial number of an ID. */
+static uint64_t id_of_key(const struct refs_walk *walk, uint64_t key)
+{
+	return key > access_enum(walk->access, E_tLAST_OP_ID) ? key << access_enum(walk->access, E_RUBY_ID_SCOPE_SHIFT)
+							      : key;
+}
+
+void refs_each_id(struct refs_walk *walk, uint64_t table, refs_id_visit *visit)
+{
+	struct access *access = walk->access;
+	uint64_t items, capa;
+
+	if (table == 0)
+		return;
+	items = access_member(access, table, F_id_table_items);
+	capa = access_member(access, table, F_id_table_capa);
+	for (uint64_t i = 0; i < capa && !access->failed; i++) {
+		const uint64_t item = items + i * access_sizeof(access, S_id_item);
+		uint64_t key;
+
+		if (!refs_step(walk)) {
+			access_fail(access, table);
+			return;
+		}
+		key = access_member(access, item, F_id_item_key);
+		if (key != 0)
+			visit(walk, id_of_key(walk, key), access_member(access, item, F_id_item_val));
+	}
 }

@@ -10,6 +10,7 @@
 #ifndef RBDUMP_REFS_WALK_H
 #define RBDUMP_REFS_WALK_H
 
+#include "ruby/data_types.h"
 #include "ruby/ivars.h"
 #include "ruby/object_slot.h"
 #include "ruby/ruby.h"
@@ -32,6 +33,7 @@ enum ref_label {
 	REF_CONSTANT,	    /* a constant; `name`: its ID */
 	REF_CLASS_VARIABLE, /* a class variable; `name`: its ID */
 	REF_METHOD,	    /* a method of a class; `name`: its ID */
+	REF_FIBER_LOCAL,    /* a fiber-local variable (Thread#[]); `name`: its ID */
 	REF_VARIABLE,	    /* a local variable that a block has captured; `name`: its index in the environment */
 	REF_CODE,	    /* code, or what code contains */
 	REF_PART,	    /* another member of the object's struct; `name`: its name, a `const char *` */
@@ -48,23 +50,17 @@ struct object_ref {
 /* object_refs_each() calls this function for each reference. */
 typedef void object_ref_visit(void *context, const struct object_ref *ref);
 
-/* A type of T_DATA (rb_data_type_t) that was read before, and is kept. */
-struct data_type {
-	uint64_t address; /* 0: none */
-	enum { DATA_OTHER, DATA_PROC, DATA_BINDING } kind;
-	bool marks; /* it has references */
-	bool declared;
-	uint64_t offsets; /* if `declared`: the address of the list of offsets */
-};
-
-#define DATA_TYPES_KEPT 256u
-
 /* What is needed for the references of all objects of one Ruby. */
 struct object_refs {
 	const struct layout *layout;
 	uint8_t kinds[OBJECT_TYPES]; /* how the references are found, by RUBY_T_ type */
 	struct ivars ivars;
-	struct data_type types[DATA_TYPES_KEPT];
+	struct data_types types;
+	/*
+	 * Whether Threads and Fibers give what their execution contexts keep: stacks, fiber-local variables and so on. The
+	 * caller can set it. If it looks at the roots, too, it need not: heap_roots.h gives all of this, with better names.
+	 */
+	bool contexts;
 	/* How many words and entries of tables may still be read. The caller can set it. */
 	struct steps steps;
 };
@@ -84,7 +80,10 @@ struct refs_walk {
 	uint64_t steps; /* how many the object may still take */
 };
 
-/* Gives a reference to the visitor, if `value` can be an object. */
+/*
+ * Gives a reference to the visitor, if `value` can be an object. Does not give a conservative reference of an object to
+ * itself: many structs have one, collectors need not mark it, and it keeps nothing alive.
+ */
 void refs_give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name,
 	       enum ref_certainty certainty);
 
@@ -100,6 +99,15 @@ bool refs_give_words(struct refs_walk *walk, uint64_t address, uint64_t count, e
  * its key. Returns false if the table cannot be read as a whole.
  */
 bool refs_give_table(struct refs_walk *walk, uint64_t table, enum ref_label label, bool keys);
+
+/* Gives what one entry of an id table leads to. */
+typedef void refs_id_visit(struct refs_walk *walk, uint64_t id, uint64_t value);
+
+/*
+ * Visits the entries of a rb_id_table; `table` can be 0. Sets access->failed if the table cannot be read, or if there are
+ * no steps left.
+ */
+void refs_each_id(struct refs_walk *walk, uint64_t table, refs_id_visit *visit);
 
 /* Gives a VALUE member of the struct at `at` as an exact REF_PART. Does nothing if this Ruby has no such member. */
 void refs_give_member(const struct refs_walk *walk, uint64_t at, enum layout_member_id id, const char *name);

@@ -80,6 +80,44 @@ static uint64_t flags(const struct synthetic *s, uint64_t *seed)
 	return (random & ~mask & (random_word(seed) | UINT64_C(0xf) << 20)) | ((0x20 + random % 0x20) & mask);
 }
 
+/* The types of Ruby itself whose structs are known, and another one. */
+static const char *const type_names[] = {
+    "proc",
+    "binding",
+    "mutex",
+    "queue",
+    "sized_queue",
+    "T_IMEMO/iseq",
+    "autoload_table",
+    "VM/thread",
+    "backtrace",
+    "fiber",
+    "memory_view/exported_object_registry",
+    "other",
+};
+
+#define TYPES (sizeof(type_names) / sizeof(type_names[0]))
+
+static void new_types(struct synthetic *s, uint64_t types[TYPES])
+{
+	for (size_t i = 0; i < TYPES; i++) {
+		const uint64_t name = synthetic_allocate(s, 64);
+
+		synthetic_put(s, name, type_names[i], strlen(type_names[i]) + 1);
+		types[i] = synthetic_struct(s, S_data_type);
+		synthetic_set(s, types[i], F_data_type_name, name);
+		synthetic_set(s, types[i], F_data_type_dmark, 1);
+	}
+}
+
+/* Makes a T_DATA of one of these types. Its struct is anywhere. */
+static void put_data(struct synthetic *s, uint64_t address, uint64_t type)
+{
+	synthetic_set(s, address, F_basic_flags,
+		      synthetic_enum(s, E_RUBY_T_DATA) | synthetic_enum(s, E_RUBY_TYPED_FL_IS_TYPED_DATA));
+	synthetic_set(s, address, F_typed_data_type, type);
+}
+
 static void count(void *context, const struct object_ref *ref)
 {
 	uint64_t *given = context;
@@ -136,7 +174,7 @@ static uint64_t try_object(struct synthetic *s, struct object_refs *refs, struct
 }
 
 /* Tries many objects. Returns how many references they have. */
-static uint64_t try_objects(struct synthetic *s, uint64_t base, uint64_t *seed)
+static uint64_t try_objects(struct synthetic *s, uint64_t base, const uint64_t types[TYPES], uint64_t *seed)
 {
 	static struct object_refs refs;
 	static struct object_sizes sizes;
@@ -144,8 +182,12 @@ static uint64_t try_objects(struct synthetic *s, uint64_t base, uint64_t *seed)
 
 	fill(s, base, seed);
 	for (uint64_t i = 0; i < OBJECTS; i++)
-		synthetic_set(s, base + i * SLOT, F_basic_flags, flags(s, seed));
+		if (i % 4 != 0)
+			synthetic_set(s, base + i * SLOT, F_basic_flags, flags(s, seed));
+		else
+			put_data(s, base + i * SLOT, types[i / 4 % TYPES]);
 	assert_true(object_refs_read(&s->ruby, &refs));
+	refs.contexts = true;
 	assert_true(object_sizes_read(&s->ruby, &sizes));
 	for (uint64_t i = 0; i < OBJECTS; i++)
 		given += try_object(s, &refs, &sizes, base + i * SLOT);
@@ -159,12 +201,13 @@ static void test_random_objects(void **state)
 	uint64_t seed = 20261129, given = 0;
 
 	for (int i = 0; i < SNAPSHOTS; i++) {
-		uint64_t base;
+		uint64_t base, types[TYPES];
 
 		synthetic_set_up(state);
+		new_types(*state, types);
 		base = synthetic_allocate(*state, BYTES + MEMORY_PAGE);
 		for (int round = 0; round < ROUNDS; round++)
-			given += try_objects(*state, base, &seed);
+			given += try_objects(*state, base, types, &seed);
 		synthetic_tear_down(state);
 	}
 	/* Many of them look like objects. */

@@ -1,0 +1,30 @@
+/*
+ * The memory that a T_DATA owns outside its slot. Only the C code that made the object knows it, but the structs of a few
+ * types of Ruby itself are in the layout: those of Procs, Bindings, Mutexes, Queues, Threads (with their VM stacks), and the
+ * tables of autoload. The number is the same as Ruby's own.
+ *
+ * Based on Ruby's sources, 1.9.3 to 4.0.5: gc.c (rb_objspace_data_type_memsize), proc.c (proc_memsize, binding_memsize),
+ * thread_sync.c (mutex_memsize, queue_memsize, szqueue_memsize; up to 2.2 thread.c), vm.c (thread_memsize), variable.c
+ * (autoload_table_memsize, up to 3.1 autoload_memsize).
+ */
+#ifndef RBDUMP_DATA_SIZE_H
+#define RBDUMP_DATA_SIZE_H
+
+#include "ruby/access.h"
+#include "ruby/data_types.h"
+
+/*
+ * Computes how many bytes a T_DATA owns.
+ *   lasting  for the type, which does not change
+ *   access   for the struct
+ *   ret      receives the number; if it is not known exactly, the bytes that are known
+ * Returns whether the number is exact. Sets access->failed if memory cannot be read.
+ */
+bool data_size(struct data_types *types, struct memory *lasting, struct access *access, const struct object_slot *slot,
+	       uint64_t flags, uint64_t *ret);
+
+/* The memory outside the slot that data_size() will read, and its length; 0 if there is none, or if that is not known. */
+uint64_t data_size_wants(const struct data_types *types, const struct layout *layout, const struct object_slot *slot,
+			 uint64_t flags, uint64_t *length);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * The types of T_DATA (rb_data_type_t). Most of them belong to C code that rbdump does not know. Ruby itself has a few
+ * whose structs have members in the layout: these types are recognised by their names. C code of others can use the same
+ * names, so what is read of such a struct must be checked, as anything that is read from a target.
+ *
+ * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
+ * include/ruby/ruby.h); thread_sync.c, proc.c, vm.c, cont.c, iseq.c, variable.c,
+ * memory_view.c, vm_backtrace.c (the names).
+ */
+#ifndef RBDUMP_DATA_TYPES_H
+#define RBDUMP_DATA_TYPES_H
+
+#include "ruby/object_slot.h"
+#include "ruby/ruby.h"
+#include "ruby/typed.h"
+
+enum data_kind {
+	DATA_OTHER,
+	DATA_PROC,
+	DATA_BINDING,
+	DATA_MUTEX,
+	DATA_QUEUE,
+	DATA_SIZED_QUEUE,
+	DATA_CODE,     /* RubyVM::InstructionSequence */
+	DATA_AUTOLOAD, /* an st_table: which constants of a class are autoloaded */
+	DATA_EXPORTED, /* an st_table whose keys are the objects that have memory views */
+	DATA_BACKTRACE,
+	DATA_THREAD,
+	DATA_FIBER,
+};
+
+/* A type that was read before, and is kept. */
+struct data_type {
+	uint64_t address; /* 0: none */
+	enum data_kind kind;
+	bool marks; /* it has references */
+	bool declared;
+	uint64_t offsets; /* if `declared`: the address of the list of offsets */
+};
+
+#define DATA_TYPES_KEPT 256u
+
+/* The types of one Ruby. A zeroed struct has none yet. */
+struct data_types {
+	struct data_type kept[DATA_TYPES_KEPT];
+};
+
+/*
+ * Reads the type at an address. Returns NULL if it cannot be read.
+ *   lasting  the target's memory; the type is read as data that does not change
+ * The result is valid until the next call.
+ */
+const struct data_type *data_types_read(struct data_types *types, const struct layout *layout, struct memory *lasting,
+					uint64_t address);
+
+/* The type at an address, if it was read before and is still kept; otherwise NULL. */
+const struct data_type *data_types_kept(const struct data_types *types, uint64_t address);
+
+/* The type and the struct of a T_DATA, as its slot has them. */
+struct typed data_types_slot(const struct layout *layout, const struct object_slot *slot, uint64_t flags);
+
+#endif

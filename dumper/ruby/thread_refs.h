@@ -1,0 +1,32 @@
+/*
+ * The references of a Thread and of a Fiber: the members of their structs and of their execution contexts, what their
+ * control frames have, and the words of their VM stacks. Native stacks, registers, and words whose members no layout has,
+ * are given conservatively, and Ruby's collector looks at native stacks and registers in the same way. If such a stack is
+ * in use by a running thread, only the thread's registers tell how far it goes; heap_roots.h looks at these.
+ *
+ * What belongs to an execution context is given only if it is wanted (`contexts` of struct object_refs).
+ *
+ * A thread keeps the stack of its fiber alive. If there is a Fiber for it, the thread refers to the Fiber, and the Fiber
+ * keeps the stack.
+ *
+ * Based on Ruby's sources, 2.5.0 to 4.0.5: vm.c (thread_mark, rb_execution_context_mark), cont.c (rb_fiber_mark_self,
+ * fiber_mark, cont_mark), gc.c (rb_gc_mark_machine_stack, since 3.4 rb_gc_mark_machine_context).
+ */
+#ifndef RBDUMP_THREAD_REFS_H
+#define RBDUMP_THREAD_REFS_H
+
+#include "ruby/refs_walk.h"
+
+/* Whether the layout has the members that the functions below need. Up to 2.4, execution contexts are other structs. */
+bool thread_refs_are_known(const struct layout *layout);
+
+/*
+ * Gives the references of a rb_thread_t. Returns false: there may be more or fewer. For example, words of a native stack
+ * can be left over from earlier calls.
+ */
+bool thread_refs(struct refs_walk *walk, uint64_t thread);
+
+/* The same, of a rb_fiber_t. */
+bool fiber_refs(struct refs_walk *walk, uint64_t fiber);
+
+#endif
