@@ -23,15 +23,6 @@ static bool is_same_thread(const void *a, const void *b)
 
 static const struct index_items items = {sizeof(struct merged_thread), hash_of_thread, is_same_thread};
 
-static size_t bytes_of(const struct trace *trace)
-{
-	size_t bytes = sizeof(*trace) + trace->pool_size + trace->nr_threads * sizeof(*trace->threads);
-
-	for (size_t i = 0; i < trace->nr_threads; i++)
-		bytes += trace->threads[i].nr_frames * sizeof(*trace->threads[i].frames);
-	return bytes;
-}
-
 /* A thread that is not known may be one that is known, with another tid: it is not said of that one that it has ended. */
 static void doubt_end(struct merged *merged, const struct trace_thread *thread)
 {
@@ -137,7 +128,7 @@ static bool retire_last(struct merged *merged)
 	} else {
 		if (!array_make_room(merged->kept, merged->kept_capacity, merged->nr_kept + 1))
 			return false;
-		merged->kept_bytes += bytes_of(merged->last);
+		merged->kept_bytes += trace_bytes(merged->last);
 		merged->kept[merged->nr_kept++].trace = merged->last;
 	}
 	merged->last = NULL;

@@ -236,6 +236,9 @@ struct trace {
 struct trace *trace_create(void);	 /* NULL if there is not enough memory */
 void trace_destroy(struct trace *trace); /* NULL is fine */
 
+/* How many bytes of memory a trace takes: all that trace_destroy() frees, without what malloc() adds. */
+size_t trace_bytes(const struct trace *trace);
+
 /* The maximum number of bytes of strings in one trace. */
 #define TRACE_STRINGS_MAX (256u * 1024 * 1024)
 

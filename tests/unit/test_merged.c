@@ -305,6 +305,25 @@ static void test_name_that_comes_later(void **state)
 	merged_clear(&merged);
 }
 
+/* All that a kept trace owns counts for the limit, not only its stacks. */
+static void test_kept_bytes(void **state)
+{
+	enum { HOLDS = 1000 };
+	struct merged merged = {0};
+	struct trace *first = LOOK(NULL, {1, STATE_SLEEPING, "a"});
+
+	(void)state;
+	first->threads[0].holds = calloc(HOLDS, sizeof(*first->threads[0].holds));
+	assert_non_null(first->threads[0].holds);
+	first->threads[0].nr_holds = HOLDS;
+	assert_true(merged_add(&merged, first));
+	ADD(&merged, {1, STATE_SLEEPING, "a"});
+	assert_int_equal(merged.nr_kept, 1);
+	assert_int_equal(merged.kept_bytes, trace_bytes(first));
+	assert_in_range(merged.kept_bytes, HOLDS * sizeof(*first->threads[0].holds), SIZE_MAX);
+	merged_clear(&merged);
+}
+
 /* Fibers are behind their thread, wherever they were seen first. */
 static void test_fibers_of_merged(void **state)
 {
@@ -365,6 +384,7 @@ int main(void)
 	    cmocka_unit_test(test_merged_text),
 	    cmocka_unit_test(test_common_frames),
 	    cmocka_unit_test(test_fold_of_merged),
+	    cmocka_unit_test(test_kept_bytes),
 	    cmocka_unit_test(test_fibers_of_merged),
 	    cmocka_unit_test(test_name_that_comes_later),
 	    cmocka_unit_test(test_other_native_thread),
