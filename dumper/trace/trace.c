@@ -201,6 +201,13 @@ bool trace_order(struct trace *trace, const size_t *ranks)
 	return true;
 }
 
+const struct trace_frame *trace_next_of_ruby(const struct trace_thread *thread, size_t index)
+{
+	while (index < thread->nr_frames && thread->frames[index].kind == TRACE_NATIVE)
+		index++;
+	return index < thread->nr_frames ? &thread->frames[index] : NULL;
+}
+
 int trace_exit_status(const struct trace *trace)
 {
 	for (size_t i = 0; i < trace->nr_threads; i++)

@@ -264,6 +264,9 @@ const char *trace_missing_text(enum list_missing missing);
  */
 bool trace_order(struct trace *trace, const size_t *ranks);
 
+/* The first frame of a stack that is not native, from an index on; NULL if there is none. */
+const struct trace_frame *trace_next_of_ruby(const struct trace_thread *thread, size_t index);
+
 /* The exit status for a trace: EXIT_COMPLETE or EXIT_PARTIAL (base/error.h). */
 int trace_exit_status(const struct trace *trace);
 
