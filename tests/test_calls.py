@@ -203,6 +203,27 @@ def test_kinds_as_text(ruby, rbdump, tmp_path):
         assert re.fullmatch(wanted, text(name)), text(name)
 
 
+@pytest.mark.any_ruby
+@pytest.mark.alone
+@pytest.mark.parametrize("place", PLACES)
+def test_mounts_are_read_once(ruby, rbdump, tmp_path, place):
+    """The list of mounts is long on some machines: one look reads it once for all descriptors, whatever their number."""
+    if PLACES[place] and os.geteuid() != 0:
+        note_not_applicable("namespaces: need root")
+        return
+    log = tmp_path / "strace.log"
+    with kinds(ruby, tmp_path, PLACES[place]) as (pid, _):
+        strace = ["strace", "-f", "-qq", "-e", "trace=openat", "-e", "signal=none", "-o", log]
+        done = subprocess.run([*strace, rbdump, "-p", str(pid), "--json"], check=True, capture_output=True, text=True, timeout=60)
+    fds = call_of(json.loads(done.stdout))["fds"]
+    assert len([fd for fd in fds if fd.get("path", "").startswith("/")]) >= 10
+    assert {fd["kind"] for fd in fds} >= {"file", "fifo", "directory", "device"}
+    opened = re.findall(r'"(/proc/[^"]*/mountinfo)"', log.read_text())
+    assert opened.count(f"/proc/{pid}/mountinfo") == 1
+    # That of rbdump is another one only if rbdump is in another mount namespace.
+    assert len(opened) == (1 if place == "here" else len(set(opened))), opened
+
+
 def without_a_time(call):
     return call["text"].replace(call["until"], "UNTIL") if call["until"] else call["text"]
 

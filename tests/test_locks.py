@@ -178,6 +178,39 @@ def test_in_merged_looks(ruby, start, rbdump):
     assert deadlocks[0] == deadlocks[1]
 
 
+def waits_by_heading(text):
+    """{ "Thread 4711": its lines between the heading and the frames }, without how much time is left."""
+    blocks = re.findall(r"^(Thread \d+|Fiber \S+) .*\n((?: {2}\S.*\n| {6}\S.*\n)*)", text, re.M)
+    return {name: re.sub(r" \(\S+ s after the dump\)", "", lines) for name, lines in blocks}
+
+
+@pytest.mark.three_rubies
+@pytest.mark.target("locks.rb")
+def test_waits_in_merged_looks(ruby, start, rbdump):
+    """Several looks show what each thread waits for and holds, in the words of one; and JSON has it for the stack."""
+    target = start(ruby, "locks.rb")
+    once, merged = (run(rbdump, "-p", target.pid, "--all", *how).stdout for how in ([], ["-n", 3, "-i", 0.1]))
+    assert waits_by_heading(merged) == waits_by_heading(once)
+    assert sum("waits for" in lines for lines in waits_by_heading(once).values()) > 20
+    answer = dump(rbdump, target.pid, "-n", 3, "-i", 0.1)
+    names = {entry["thread"]: entry["name"] for entry in answer["threads"]}
+    checked = 0
+    for thread in answer["looks"]["threads"]:
+        (stack,) = thread["stacks"]
+        lock, expected = stack["waits"]["lock"], WAITS.get(thread["name"])
+        if thread["name"] not in WAITS or thread["suspended_fiber"]:
+            continue
+        checked += 1
+        assert (lock and lock["kind"]) == (expected and expected[0]), thread["name"]
+        if expected and expected[1]:
+            assert lock["object"] == address(target.ready["objects"][expected[1]])
+        if expected and expected[2]:
+            assert names[lock["holder"]["thread"]] == expected[2]
+        for hold in stack["waits"]["holds"]:
+            assert hold["frame"] is None or "synchronize" in stack["frames"][hold["frame"]]["name"]
+    assert checked >= 24
+
+
 @pytest.mark.newest_ruby
 @pytest.mark.target("locks.rb")
 def test_unpaused(ruby, start, rbdump):

@@ -264,6 +264,40 @@ def test_merged(ruby, rbdump):
     assert short[0]["last_look"] < count and tid not in by_tid(answer)
 
 
+@pytest.mark.three_rubies
+@pytest.mark.parametrize("turns", [0, 1], ids=["stays", "turns"])
+def test_waits_of_merged(ruby, rbdump, turns):
+    """What a thread waits for in the last look; and with its stack, if it was the same in all looks."""
+    answers = []
+    for how in ([], ["--json"]):
+        with crew(ruby) as target:
+            told = target.tell("turn")
+            with looking(rbdump, "-n", 1000, "-i", "0.1", *how, target.pid) as looks:
+                after_a_look(looks)
+                for _ in range(turns):
+                    told = target.tell("turn")
+                after_a_look(looks)
+                looks.send_signal(signal.SIGINT)
+                output, errors = looks.communicate(timeout=60)
+        assert (looks.returncode, errors) == (1, "")
+        answers.append((output, hex(int(re.search(r":0x([0-9a-f]+)>", told)[1], 16))))
+    (text, queue), (answer, queue_of_answer) = answers
+    block = text.split('"turner" ')[1].split("\n\n")[0].splitlines()
+    assert block[1] == f"  waits for an element of Thread::Queue {queue} (empty)"
+    last = re.search(r"^(\d+) of 1000 looks", text, re.M)[1]
+    marks = [line for line in block if "in look" in line]
+    assert marks == [f"  (so in look {last}, but not in each look with this stack)"] * turns
+    answer = json.loads(answer)
+    (turner,) = [thread for thread in answer["looks"]["threads"] if thread["name"] == "turner"]
+    (now,) = [thread for thread in current(answer) if thread["name"] == "turner"]
+    assert (now["waits"]["lock"]["kind"], now["waits"]["lock"]["object"]) == ("queue_pop", queue_of_answer)
+    (stack,) = turner["stacks"]
+    if turns:
+        assert stack["waits"] is None
+    else:
+        assert (stack["waits"]["lock"]["kind"], stack["waits"]["lock"]["object"]) == ("queue_pop", queue_of_answer)
+
+
 @pytest.mark.newest_ruby
 def test_merged_text(ruby, rbdump):
     with crew(ruby, "busy") as target:

@@ -18,6 +18,22 @@ void facts_clear(struct facts *facts)
 	*facts = (struct facts){0};
 }
 
+size_t facts_bytes(const struct facts *facts)
+{
+	size_t bytes = array_implied_capacity(facts->count) * sizeof(*facts->list);
+
+	for (size_t i = 0; i < facts->count; i++) {
+		const struct fact *fact = &facts->list[i];
+
+		/* A text has grown as an array does. */
+		bytes += fact->text ? array_implied_capacity(strlen(fact->text) + 1) : 0;
+		bytes += array_implied_capacity(fact->nr_items) * sizeof(*fact->items);
+		for (size_t j = 0; j < fact->nr_items; j++)
+			bytes += facts_bytes(&fact->items[j]);
+	}
+	return bytes;
+}
+
 /* Adds a fact without a value; NULL if there is not enough memory. */
 static struct fact *add(struct facts *facts, const char *name, enum fact_kind kind)
 {

@@ -30,6 +30,9 @@ struct facts {
 /* Frees the memory, and leaves no facts. */
 void facts_clear(struct facts *facts);
 
+/* How many bytes of memory the facts take, without the struct itself and without what malloc() adds. */
+size_t facts_bytes(const struct facts *facts);
+
 /*
  * The functions below add a fact. `name` is a string literal that no other fact of the same thing has. If there is not
  * enough memory, they set `failed`.

@@ -10,11 +10,11 @@
 #include "base/signal_name.h"
 #include "base/text.h"
 #include "dump/dump_parts.h"
-#include "dump/process_arguments.h"
 #include "dump/source.h"
 #include "guard/stop_guard.h"
 #include "session/calls.h"
 #include "session/open.h"
+#include "session/process_arguments.h"
 #include "target/process_stat.h"
 
 /* Copies untrusted bytes as text that the trace owns; NULL if there are none. */
@@ -91,7 +91,7 @@ void dump_describe(const struct dump_options *options, const struct session *ses
 
 struct error *dump_add_details(const struct dump_options *options, const struct session *session, struct trace *trace)
 {
-	if ((options->arguments && !process_arguments_read("/proc", session, trace)) ||
+	if ((options->arguments && !session_add_arguments("/proc", session, options->target.time_limit_s, trace)) ||
 	    (options->source && !source_add(session, options->target.core, trace)))
 		return error_no_memory();
 	return NULL;

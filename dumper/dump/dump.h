@@ -24,7 +24,7 @@ struct dump_options {
 	bool no_stop;		     /* do not stop the target */
 	struct mixed_options native; /* which native frames to print; not with `no_stop` */
 	bool source;		     /* add the lines of source around the current line of each frame (dump/source.h) */
-	bool arguments; /* add the command line and the names of the environment (dump/process_arguments.h) */
+	bool arguments; /* add the command line and the names of the environment (session/process_arguments.h) */
 	bool another;	/* another target was printed before, so text output begins with an empty line */
 };
 

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "render/render.h"
+#include "render/waits_json.h"
 #include "trace/merged.h"
 
 static json_t *string_or_null(const char *text)
@@ -112,10 +113,12 @@ static json_t *stack_object(const struct merged_stack *stack)
 
 	for (size_t i = 0; i < stack->nr_looks; i++)
 		json_array_append_new(looks, json_integer(stack->looks[i]));
-	object =
-	    json_pack("{s:o, s:s, s:o, s:o, s:o}", "looks", looks, "verdict", validate_verdict_name(stack->as->verdict),
-		      "reason", string_or_null(validate_reason_name(stack->as->reason)), "window",
-		      string_or_null(stack->as->window), "frames", render_json_frames(stack->as));
+	object = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "looks", looks, "verdict",
+			   validate_verdict_name(stack->as->verdict), "reason",
+			   string_or_null(validate_reason_name(stack->as->reason)), "window",
+			   string_or_null(stack->as->window), "waits",
+			   stack->waits_differ ? json_null() : waits_json_lasting(stack->trace, stack->as), "frames",
+			   render_json_frames(stack->as));
 	if (object && stack->as->unplaced)
 		json_object_set_new(object, "unplaced", json_true());
 	return object;

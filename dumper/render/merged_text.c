@@ -5,6 +5,7 @@
 #include "render/render.h"
 #include "render/text_parts.h"
 #include "trace/same.h"
+#include "trace/wait_graph.h"
 
 struct shown {
 	const struct merged *merged;
@@ -145,12 +146,49 @@ static size_t common_frames(const struct merged_thread *thread, const struct mer
 	return common;
 }
 
+/* Whether what a thread waits for in the last look was not so in each look with its stack. */
+static bool is_only_of_last(const struct merged *merged, const struct merged_thread *thread)
+{
+	const struct merged_stack *stack = merged_last_stack(thread);
+	const size_t last = merged_last_entry(merged, thread);
+
+	return last != SIZE_MAX &&
+	       (stack->waits_differ || (stack->calls_differ && !wait_covers_call(&merged->last->threads[last].wait)));
+}
+
+/* What threads wait for and hold in the last look. */
+static void put_last_waits(const struct shown *shown, const size_t *entries, size_t count, bool only_of_last)
+{
+	const struct trace *last = shown->merged->last;
+
+	if (text_put_waits(last, entries, count, shown->palette, shown->stream) && only_of_last)
+		fprintf(shown->stream, "  %s(so in look %u, but not in each look with this stack)%s\n",
+			shown->palette->dim, last->look.number, shown->palette->reset);
+}
+
+/*
+ * What a thread waits for and holds: with the stack of the last look, as it is there. With another stack, only if that was the
+ * same in all looks with the stack.
+ */
+static void put_waits(const struct shown *shown, const struct merged_thread *thread, const struct merged_stack *stack)
+{
+	const size_t last = merged_last_entry(shown->merged, thread);
+
+	if (last != SIZE_MAX && stack == merged_last_stack(thread))
+		put_last_waits(shown, &last, 1, is_only_of_last(shown->merged, thread));
+	else if (!stack->waits_differ)
+		text_put_lasting_waits(stack->trace, (size_t)(stack->as - stack->trace->threads), shown->palette,
+				       shown->stream);
+}
+
+/* The heading of one of several stacks, and what the thread waited for. */
 static void put_looks(const struct shown *shown, const struct merged_thread *thread, const struct merged_stack *stack)
 {
 	fprintf(shown->stream, "  %s%zu of %u looks%s", shown->palette->bold, stack->nr_looks, thread->nr_looks,
 		shown->palette->reset);
 	text_put_verdict(stack->as, shown->palette, shown->stream);
 	fputs(":\n", shown->stream);
+	put_waits(shown, thread, stack);
 }
 
 /* Stacks that are related to one: first what differs, then the frames that called it. */
@@ -214,7 +252,21 @@ static void put_thread(const struct shown *shown, const struct merged_thread *th
 	}
 	text_put_verdict(first, shown->palette, shown->stream);
 	fputc('\n', shown->stream);
+	put_waits(shown, thread, &thread->stacks[0]);
 	text_put_frames(first->frames, first->nr_frames, 0, shown->palette, shown->stream);
+}
+
+/* What threads that are shown as one wait for. They were all there in the last look. */
+static void put_waits_of_fold(const struct shown *shown, const struct fold *of)
+{
+	const struct merged *merged = shown->merged;
+	size_t *entries = calloc(of->count, sizeof(*entries));
+
+	for (size_t i = 0; entries && i < of->count; i++)
+		entries[i] = merged_last_entry(merged, &merged->threads[of->members[i]]);
+	if (entries)
+		put_last_waits(shown, entries, of->count, is_only_of_last(merged, &merged->threads[of->members[0]]));
+	free(entries);
 }
 
 /* Threads that are shown as one had one stack and one state in all looks. `threads` are those of all entries. */
@@ -237,22 +289,40 @@ static void put_fold(const struct shown *shown, const struct fold *of, const str
 	if (has_cpu)
 		text_put_cpu(cpu_ns, of->count, shown->stream);
 	fputc('\n', shown->stream);
+	put_waits_of_fold(shown, of);
 	text_put_frames(first->as->frames, first->as->nr_frames, 0, shown->palette, shown->stream);
 }
 
-/* The entry of a thread, for fold(). `next` is the thread behind it; NULL if there is none. */
-static struct fold_entry entry_of(const struct merged *merged, const struct merged_thread *thread,
-				  const struct merged_thread *next)
+/* A thread as it is shown: with what it waits for and holds in the last look, if it was there. */
+static struct trace_thread as_shown(const struct merged *merged, const struct merged_thread *thread)
 {
-	const struct trace_thread *as = thread->as;
+	const size_t last = merged_last_entry(merged, thread);
+	struct trace_thread shown = *thread->as;
+
+	if (last == SIZE_MAX)
+		return shown;
+	shown.wait = merged->last->threads[last].wait;
+	shown.holds = merged->last->threads[last].holds;
+	shown.nr_holds = merged->last->threads[last].nr_holds;
+	return shown;
+}
+
+/*
+ * The entry of a thread, for fold().
+ *   as    the thread as it is shown
+ *   next  the thread behind it; NULL if there is none
+ */
+static struct fold_entry entry_of(const struct merged *merged, const struct merged_thread *thread,
+				  const struct trace_thread *as, const struct merged_thread *next)
+{
 	const bool has_fibers = next && !as->suspended && next->as->suspended && next->as->id == as->id;
 
 	return (struct fold_entry){
 	    .thread = as,
 	    .active = thread->states[STATE_RUNNING] + thread->states[STATE_WAITING_GVL] > 0,
 	    .alone = has_fibers || thread->nr_looks < merged->nr_looks || thread->nr_stacks > 1 ||
-		     thread->states[as->state] < thread->nr_looks,
-	    .kind = merged_moved(thread),
+		     thread->states[as->state] < thread->nr_looks || as->nr_holds > 0,
+	    .kind = 2 * (unsigned int)merged_moved(thread) + is_only_of_last(merged, thread),
 	};
 }
 
@@ -266,9 +336,9 @@ static void put_threads(const struct shown *shown, bool all)
 	bool folded;
 
 	for (size_t i = 0; entries && threads && i < merged->nr_threads; i++) {
-		entries[i] =
-		    entry_of(merged, &merged->threads[i], i + 1 < merged->nr_threads ? &merged->threads[i + 1] : NULL);
-		threads[i] = *merged->threads[i].as;
+		threads[i] = as_shown(merged, &merged->threads[i]);
+		entries[i] = entry_of(merged, &merged->threads[i], &threads[i],
+				      i + 1 < merged->nr_threads ? &merged->threads[i + 1] : NULL);
 	}
 	folded = entries && threads && fold(entries, merged->nr_threads, all, &folding);
 	for (size_t i = 0; folded && i < folding.nr_folds; i++) {

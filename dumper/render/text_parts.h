@@ -53,6 +53,17 @@ void text_put_verdict(const struct trace_thread *thread, const struct palette *p
 /* Each deadlock, in front of all threads; nothing if there is none. */
 void text_put_deadlocks(const struct trace *trace, const struct palette *palette, FILE *stream);
 
+/*
+ * What threads wait for and hold, with their system calls: each different text once, and only some if there are many. Returns
+ * whether anything was written.
+ *   indexes, count  the threads, as indexes in trace->threads
+ */
+bool text_put_waits(const struct trace *trace, const size_t *indexes, size_t count, const struct palette *palette,
+		    FILE *stream);
+
+/* What a thread waits for and holds, as far as it is the same in several looks (waits_text.h). */
+void text_put_lasting_waits(const struct trace *trace, size_t index, const struct palette *palette, FILE *stream);
+
 /* All threads and fibers; those that are idle and have the same stack as one, unless the style asks for each alone. */
 void text_put_threads(const struct trace *trace, const struct render_style *style, bool with_ractor, FILE *stream);
 

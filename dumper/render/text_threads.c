@@ -7,6 +7,7 @@
 #include "render/render.h"
 #include "render/text_parts.h"
 #include "render/waits_text.h"
+#include "trace/wait_graph.h"
 
 static struct waits_style style_of(const struct palette *palette)
 {
@@ -20,15 +21,6 @@ void text_put_deadlocks(const struct trace *trace, const struct palette *palette
 	waits_text_deadlocks(trace, &style, stream);
 }
 
-/*
- * Whether a system call says no more than what Ruby waits for: to wait for a lock, for a queue or for another thread, a
- * native thread sleeps on a futex of its own, or in ppoll() on a descriptor of Ruby's own.
- */
-static bool is_said_by(const struct trace_wait *wait)
-{
-	return wait->kind != WAIT_NONE && wait->kind != WAIT_SLEEP && wait->kind != WAIT_PROCESS;
-}
-
 /* What a thread waits for: Ruby's lock, and the kernel's system call. */
 static void put_waits(const struct trace *trace, size_t index, const struct palette *palette, FILE *stream)
 {
@@ -36,7 +28,7 @@ static void put_waits(const struct trace *trace, size_t index, const struct pale
 	const struct trace_thread *thread = &trace->threads[index];
 
 	waits_text_entry(trace, index, &style, stream);
-	if (thread->call && !is_said_by(&thread->wait))
+	if (thread->call && !wait_covers_call(&thread->wait))
 		call_print(thread->call, palette->dim, palette->reset, stream);
 }
 
@@ -81,15 +73,14 @@ static char *waits_of(const struct trace *trace, size_t index, const struct pale
 	return NULL;
 }
 
-/* What threads wait for that are shown as one: each wait once, and only some if there are many. */
-static void put_waits_of_fold(const struct trace *trace, const struct fold *of, const struct palette *palette,
-			      FILE *stream)
+bool text_put_waits(const struct trace *trace, const size_t *indexes, size_t count, const struct palette *palette,
+		    FILE *stream)
 {
 	char *shown[WAITS_SHOWN];
 	size_t nr_shown = 0, more = 0;
 
-	for (size_t i = 0; i < of->count; i++) {
-		char *text = waits_of(trace, of->members[i], palette);
+	for (size_t i = 0; i < count; i++) {
+		char *text = waits_of(trace, indexes[i], palette);
 		bool known = text == NULL || text[0] == '\0';
 
 		for (size_t j = 0; j < nr_shown && !known; j++)
@@ -105,8 +96,16 @@ static void put_waits_of_fold(const struct trace *trace, const struct fold *of, 
 	if (more > 0)
 		fprintf(stream, "%s  %zu more of these wait for something else: --all shows it%s\n", palette->dim, more,
 			palette->reset);
-	while (nr_shown > 0)
-		free(shown[--nr_shown]);
+	for (size_t i = 0; i < nr_shown; i++)
+		free(shown[i]);
+	return nr_shown > 0;
+}
+
+void text_put_lasting_waits(const struct trace *trace, size_t index, const struct palette *palette, FILE *stream)
+{
+	const struct waits_style style = style_of(palette);
+
+	waits_text_lasting(trace, index, &style, stream);
 }
 
 /* Threads that are shown as one. */
@@ -125,7 +124,7 @@ static void put_fold(const struct trace *trace, const struct fold *of, const str
 	text_put_folded(threads, of, with_ractor, palette, stream);
 	text_put_progress(&progress, of->count, palette, stream);
 	fputc('\n', stream);
-	put_waits_of_fold(trace, of, palette, stream);
+	text_put_waits(trace, of->members, of->count, palette, stream);
 	text_put_frames(first->frames, first->nr_frames, style->frames, palette, stream);
 }
 

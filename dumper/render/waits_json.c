@@ -69,6 +69,45 @@ json_t *waits_json_holds(const struct trace_thread *thread)
 	return holds;
 }
 
+static json_t *lasting_holder(const struct trace *trace, const struct trace_wait *wait)
+{
+	const struct trace_thread *holder;
+
+	if (wait->holder_state == HOLDER_NONE)
+		return json_null();
+	holder = wait->holder_state == HOLDER_KNOWN ? &trace->threads[wait->holder_entry] : NULL;
+	return json_pack("{s:s, s:o, s:o}", "state", wait_holder_name(wait->holder_state), "thread",
+			 holder ? address_or_null(holder->id) : json_null(), "fiber",
+			 holder ? address_or_null(holder->fiber) : json_null());
+}
+
+static json_t *lasting_lock(const struct trace *trace, const struct trace_wait *wait)
+{
+	if (wait->kind == WAIT_NONE)
+		return json_null();
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "kind", wait_kind_name(wait->kind), "method",
+			 string_or_null(wait->method), "object", address_or_null(wait->object), "class",
+			 string_or_null(wait->class_name), "holder", lasting_holder(trace, wait), "limited",
+			 (int)wait->limited, "seconds", wait->has_seconds ? json_real(wait->seconds) : json_null(),
+			 "max", wait->max > 0 ? count(wait->max) : json_null(), "child",
+			 wait->child != 0 ? json_integer((json_int_t)wait->child) : json_null());
+}
+
+json_t *waits_json_lasting(const struct trace *trace, const struct trace_thread *thread)
+{
+	json_t *holds = json_array();
+
+	for (size_t i = 0; i < thread->nr_holds; i++) {
+		const struct trace_hold *hold = &thread->holds[i];
+
+		json_array_append_new(holds, json_pack("{s:o, s:o, s:o, s:o}", "mutex", address_or_null(hold->lock),
+						       "object", address_or_null(hold->object), "class",
+						       string_or_null(hold->class_name), "frame",
+						       hold->has_frame ? count(hold->frame) : json_null()));
+	}
+	return json_pack("{s:o, s:o}", "lock", lasting_lock(trace, &thread->wait), "holds", holds);
+}
+
 json_t *waits_json_deadlocks(const struct trace *trace)
 {
 	json_t *deadlocks;

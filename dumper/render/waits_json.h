@@ -15,6 +15,11 @@ struct json_t;
 struct json_t *waits_json_lock(const struct trace *trace, const struct trace_thread *thread);
 /* "holds" of a thread: an array. */
 struct json_t *waits_json_holds(const struct trace_thread *thread);
+/*
+ * "waits" of a stack that a thread had in several looks: an object with "lock" and "holds", which have only what
+ * trace_same_waits() compares. A holder has no index, because that would be one in the trace's own list.
+ */
+struct json_t *waits_json_lasting(const struct trace *trace, const struct trace_thread *thread);
 /* "deadlocks" of the process: an array, or null if they are not known. */
 struct json_t *waits_json_deadlocks(const struct trace *trace);
 

@@ -48,8 +48,11 @@ static void put_limit(const struct trace_wait *wait, FILE *stream)
 		fputs(", with a time limit", stream);
 }
 
-/* What an entry waits for, as a part of a sentence: "waits for Thread::Mutex 0x7f01". */
-static void put_wait(const struct trace *trace, const struct trace_wait *wait, FILE *stream)
+/*
+ * What an entry waits for, as a part of a sentence: "waits for Thread::Mutex 0x7f01".
+ *   lasting  only what is the same in several looks
+ */
+static void put_wait(const struct trace *trace, const struct trace_wait *wait, bool lasting, FILE *stream)
 {
 	switch (wait->kind) {
 	case WAIT_NONE:
@@ -92,21 +95,9 @@ static void put_wait(const struct trace *trace, const struct trace_wait *wait, F
 		break;
 	}
 	put_object(wait->class_name, wait->object, stream);
-	put_queue(wait, stream);
+	if (!lasting)
+		put_queue(wait, stream);
 	put_limit(wait, stream);
-}
-
-static bool is_lock(const struct trace_wait *wait)
-{
-	return wait->kind == WAIT_MUTEX || wait->kind == WAIT_MONITOR;
-}
-
-/* The first frame that is not native, from an index on; NULL if there is none. */
-static const struct trace_frame *next_of_ruby(const struct trace_thread *entry, size_t index)
-{
-	while (index < entry->nr_frames && entry->frames[index].kind == TRACE_NATIVE)
-		index++;
-	return index < entry->nr_frames ? &entry->frames[index] : NULL;
 }
 
 /* A frame as in Ruby's backtraces: "shop.rb:18:in 'of'". */
@@ -123,21 +114,12 @@ static void put_position(const struct trace_frame *frame, FILE *stream)
 /* Where the holder of a lock has locked it: the code that has called synchronize. */
 static void put_since(const struct trace_thread *holder, uint64_t object, FILE *stream)
 {
-	for (size_t i = 0; i < holder->nr_holds; i++) {
-		const struct trace_hold *hold = &holder->holds[i];
-		const struct trace_frame *frame;
+	const struct trace_frame *frame = wait_locked_in(holder, object);
 
-		if (hold->object != object || !hold->has_frame)
-			continue;
-		frame = next_of_ruby(holder, hold->frame + 1);
-		if (!frame)
-			continue;
-		if (frame->kind == TRACE_UNREADABLE)
-			return;
-		fputs(" since ", stream);
-		put_position(frame, stream);
+	if (!frame || frame->kind == TRACE_UNREADABLE)
 		return;
-	}
+	fputs(" since ", stream);
+	put_position(frame, stream);
 }
 
 /* Who holds what an entry waits for. */
@@ -145,7 +127,7 @@ static void put_holder(const struct trace *trace, const struct trace_wait *wait,
 {
 	const struct trace_thread *holder;
 
-	if (wait->kind == WAIT_JOIN || (wait->kind != WAIT_GVL && !is_lock(wait)))
+	if (wait->kind == WAIT_JOIN || (wait->kind != WAIT_GVL && !wait_is_for_lock(wait)))
 		return;
 	switch (wait->holder_state) {
 	case HOLDER_NONE:
@@ -163,14 +145,14 @@ static void put_holder(const struct trace *trace, const struct trace_wait *wait,
 	holder = &trace->threads[wait->holder_entry];
 	fputs(", held by ", stream);
 	put_entry(holder, stream);
-	if (is_lock(wait))
+	if (wait_is_for_lock(wait))
 		put_since(holder, wait->object, stream);
 }
 
 /* Where a holder is that does not wait for a lock itself. */
 static void put_place(const struct trace_thread *entry, FILE *stream)
 {
-	const struct trace_frame *frame = NULL, *innermost = next_of_ruby(entry, 0);
+	const struct trace_frame *frame = NULL, *innermost = trace_next_of_ruby(entry, 0);
 
 	if (entry->wait.kind != WAIT_NONE)
 		return;
@@ -198,7 +180,7 @@ static void put_link(const struct trace *trace, size_t index, FILE *stream)
 		fprintf(stream, " is %s", trace_state_name(entry->state));
 	if (entry->wait.kind != WAIT_NONE) {
 		fputc(' ', stream);
-		put_wait(trace, &entry->wait, stream);
+		put_wait(trace, &entry->wait, false, stream);
 		put_holder(trace, &entry->wait, stream);
 	}
 	if (entry->suspended && (next == WAIT_NO_ENTRY || entry->wait.holder_state != HOLDER_KNOWN)) {
@@ -275,7 +257,8 @@ static void put_others(const struct trace_wait *wait, FILE *stream)
 			wait->waiters > 2 ? "" : "s");
 }
 
-void waits_text_entry(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream)
+static void put_entry_waits(const struct trace *trace, size_t index, bool lasting, const struct waits_style *style,
+			    FILE *stream)
 {
 	const struct trace_thread *entry = &trace->threads[index];
 	const struct trace_wait *wait = &entry->wait;
@@ -283,12 +266,14 @@ void waits_text_entry(const struct trace *trace, size_t index, const struct wait
 	/* The state has said that it sleeps for ever. */
 	if (wait->kind != WAIT_NONE && (wait->kind != WAIT_SLEEP || wait->has_seconds)) {
 		fprintf(stream, "  %s", style->bold);
-		put_wait(trace, wait, stream);
+		put_wait(trace, wait, lasting, stream);
 		fputs(style->reset, stream);
 		put_holder(trace, wait, stream);
-		put_others(wait, stream);
+		if (!lasting)
+			put_others(wait, stream);
 		fputc('\n', stream);
-		put_chain(trace, index, stream);
+		if (!lasting)
+			put_chain(trace, index, stream);
 	}
 	for (size_t i = 0; i < entry->nr_holds; i++) {
 		const struct trace_hold *hold = &entry->holds[i];
@@ -298,6 +283,19 @@ void waits_text_entry(const struct trace *trace, size_t index, const struct wait
 		fprintf(stream, "  %sholds%s ", style->bold, style->reset);
 		put_object(hold->class_name, hold->object, stream);
 		put_since(entry, hold->object, stream);
-		fprintf(stream, "; %zu wait%s for it\n", hold->waiters, hold->waiters == 1 ? "s" : "");
+		if (lasting)
+			fputs("; others wait for it\n", stream);
+		else
+			fprintf(stream, "; %zu wait%s for it\n", hold->waiters, hold->waiters == 1 ? "s" : "");
 	}
+}
+
+void waits_text_entry(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream)
+{
+	put_entry_waits(trace, index, false, style, stream);
+}
+
+void waits_text_lasting(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream)
+{
+	put_entry_waits(trace, index, true, style, stream);
 }

@@ -23,4 +23,10 @@ void waits_text_deadlocks(const struct trace *trace, const struct waits_style *s
  */
 void waits_text_entry(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream);
 
+/*
+ * The same, but only what is the same in each look for which trace_same_waits() is true: neither the chain, nor how many wait,
+ * nor how many elements a queue has.
+ */
+void waits_text_lasting(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream);
+
 #endif

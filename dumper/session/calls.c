@@ -22,6 +22,14 @@ struct descriptors {
 	size_t count;
 };
 
+/* One look at the calls of a target. */
+struct look {
+	struct target *target;
+	struct mounts mounts;	 /* for all descriptors of this look */
+	enum call_source source; /* for a thread that has slept on */
+	uint64_t until_ns;	 /* when to stop a search, a time of monotonic_ns() */
+};
+
 /* A thread that may be in a system call. */
 struct sleeper {
 	pid_t pid, tid;
@@ -63,13 +71,10 @@ static bool has_other_clocks(pid_t pid)
 	return stat("/proc/self/ns/time", &ours) == 0 && (stat(path, &theirs) != 0 || theirs.st_ino != ours.st_ino);
 }
 
-/*
- * Reads a call and its descriptors. NULL if there is not enough memory.
- *   until_ns  when to stop a search, a time of monotonic_ns()
- */
-static struct call *read_call(struct target *target, const struct system_call *at, enum call_source source, pid_t tid,
-			      uint64_t until_ns)
+/* Reads a call and its descriptors. NULL if there is not enough memory. */
+static struct call *read_call(struct look *look, const struct system_call *at, enum call_source source, pid_t tid)
 {
+	struct target *target = look->target;
 	struct call *call = calloc(1, sizeof(*call));
 
 	if (!call)
@@ -80,11 +85,11 @@ static struct call *read_call(struct target *target, const struct system_call *a
 		return NULL;
 	}
 	for (size_t i = 0; target->operations->runs && i < call->nr_fds; i++)
-		descriptor_describe(target->pid, tid, call->fds[i].fd, &call->fds[i].facts);
+		descriptor_describe(&look->mounts, target->pid, tid, call->fds[i].fd, &call->fds[i].facts);
 	if (target->operations->runs && call->for_children)
 		waited_children_add(target->pid, call->child, &call->facts);
 	if (target->operations->runs && call->locks && call->nr_fds > 0)
-		file_locks_add_holder(target->pid, &call->fds[0].facts, until_ns);
+		file_locks_add_holder(target->pid, &call->fds[0].facts, look->until_ns);
 	return call;
 }
 
@@ -100,10 +105,8 @@ static struct call *missing_call(enum call_missing missing)
 /*
  * Reads the call of a thread if the thread has slept on since its stack was copied. A thread that was stopped in a call
  * must be in a call with the same arguments again, because the kernel has begun that again when the thread went on.
- *   source  for a thread that has slept on
  */
-static struct call *read_sleeper(struct target *target, const struct sleeper *sleeper, enum call_source source,
-				 uint64_t until_ns)
+static struct call *read_sleeper(struct look *look, const struct sleeper *sleeper)
 {
 	uint64_t switches = sleeper->switches;
 	struct call *call = NULL;
@@ -117,8 +120,7 @@ static struct call *read_sleeper(struct target *target, const struct sleeper *sl
 	at = task_call(&task);
 	same = sleeper->switches != 0 || system_call_same(&at, &sleeper->at);
 	if (at.known && same && switches != 0)
-		call =
-		    read_call(target, &at, sleeper->switches != 0 ? source : CALL_OF_STOPPED, sleeper->tid, until_ns);
+		call = read_call(look, &at, sleeper->switches != 0 ? look->source : CALL_OF_STOPPED, sleeper->tid);
 	if (call && task_switches(&task) != switches) {
 		call_clear(call);
 		free(call);
@@ -132,11 +134,12 @@ static struct call *read_sleeper(struct target *target, const struct sleeper *sl
 	return call;
 }
 
-static void add_live_calls(struct target *target, const struct address_map *interrupted, struct trace *trace)
+static void add_live_calls(struct look *look, const struct address_map *interrupted, struct trace *trace)
 {
-	const enum call_source source = has_other_clocks(target->pid) ? CALL_OF_OTHER_CLOCKS : CALL_OF_SLEEPER;
-	const uint64_t until = monotonic_ns() + CALLS_NS;
+	const struct target *target = look->target;
 
+	look->source = has_other_clocks(target->pid) ? CALL_OF_OTHER_CLOCKS : CALL_OF_SLEEPER;
+	look->until_ns = monotonic_ns() + CALLS_NS;
 	for (size_t i = 0; i < trace->nr_threads; i++) {
 		struct trace_thread *thread = &trace->threads[i];
 		struct sleeper sleeper = {.pid = target->pid, .tid = thread->tid, .switches = thread->switches};
@@ -147,19 +150,19 @@ static void add_live_calls(struct target *target, const struct address_map *inte
 			sleeper.at = interrupted_call(target, interrupted, thread);
 		if (sleeper.switches == 0 && !sleeper.at.known)
 			continue;
-		thread->call = monotonic_ns() > until ? missing_call(CALL_OUT_OF_TIME)
-						      : read_sleeper(target, &sleeper, source, until);
+		thread->call =
+		    monotonic_ns() > look->until_ns ? missing_call(CALL_OUT_OF_TIME) : read_sleeper(look, &sleeper);
 	}
 }
 
-static void add_core_calls(struct target *target, const struct address_map *interrupted, struct trace *trace)
+static void add_core_calls(struct look *look, const struct address_map *interrupted, struct trace *trace)
 {
 	for (size_t i = 0; i < trace->nr_threads; i++) {
 		struct trace_thread *thread = &trace->threads[i];
-		const struct system_call at = interrupted_call(target, interrupted, thread);
+		const struct system_call at = interrupted_call(look->target, interrupted, thread);
 
 		if (at.known)
-			thread->call = read_call(target, &at, CALL_OF_CORE, thread->tid, 0);
+			thread->call = read_call(look, &at, CALL_OF_CORE, thread->tid);
 	}
 }
 
@@ -203,27 +206,35 @@ static struct descriptors descriptors_of(const struct trace *trace, const char *
 	return descriptors;
 }
 
-static void add_all(const struct session *session, struct trace *trace)
+/* Adds what is found of all descriptors together. */
+static void add_ends(struct look *look, struct trace *trace)
 {
-	struct address_map interrupted = interrupted_by_tid(session->target);
-	const pid_t pid = session->target->pid;
+	const pid_t pid = look->target->pid;
 	struct descriptors descriptors;
 
-	if (session->target->operations->runs)
-		add_live_calls(session->target, &interrupted, trace);
-	else
-		add_core_calls(session->target, &interrupted, trace);
-	address_map_clear(&interrupted);
-	if (!session->target->operations->runs)
-		return;
 	descriptors = descriptors_of(trace, "socket");
 	if (descriptors.count > 0)
 		sockets_describe(pid, descriptors.of, descriptors.count, monotonic_ns() + SOCKETS_NS);
 	free(descriptors.of);
 	descriptors = descriptors_of(trace, NULL);
 	if (descriptors.count > 0)
-		descriptor_ends_find(pid, descriptors.of, descriptors.count, monotonic_ns() + ENDS_NS);
+		descriptor_ends_find(&look->mounts, pid, descriptors.of, descriptors.count, monotonic_ns() + ENDS_NS);
 	free(descriptors.of);
+}
+
+static void add_all(const struct session *session, struct trace *trace)
+{
+	struct address_map interrupted = interrupted_by_tid(session->target);
+	struct look look = {.target = session->target};
+
+	if (look.target->operations->runs) {
+		add_live_calls(&look, &interrupted, trace);
+		add_ends(&look, trace);
+	} else {
+		add_core_calls(&look, &interrupted, trace);
+	}
+	address_map_clear(&interrupted);
+	mounts_clear(&look.mounts);
 }
 
 void session_add_calls(const struct session *session, unsigned int time_limit_s, struct trace *trace)

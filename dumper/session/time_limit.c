@@ -15,7 +15,8 @@ static enum time_limit_of doing;
 static pthread_t watcher;
 static bool watched;
 static struct timespec end;
-static char messages[2][256]; /* made before the time runs: memory may be short when it is over */
+static char messages[TIME_LIMIT_ARGUMENTS + 1]
+		    [256]; /* made before the time runs: memory may be short when it is over */
 
 /*
  * The clock is a thread of its own: a thread that waits in the kernel for a page that a dead file system or userfaultfd(2)
@@ -42,6 +43,8 @@ struct error *time_limit_begin(const char *name, pid_t pid, unsigned int seconds
 	    [TIME_LIMIT_DEBUG_INFO] =
 		"rbdump was searching for debug info to make a layout; give a layout (--offsets), "
 		"use no debuginfod server (unset DEBUGINFOD_URLS), or allow more time (--time-limit)",
+	    [TIME_LIMIT_ARGUMENTS] = "rbdump was still reading what the process was started with; do not ask for that "
+				     "(--args), or allow more time (--time-limit SECONDS)",
 	};
 	struct error *error;
 

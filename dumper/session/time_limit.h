@@ -17,7 +17,7 @@
 #define TIME_LIMIT_S 120
 
 /* The kinds of work that can exceed the time limit. If the time limit expires, the message names the kind of work. */
-enum time_limit_of { TIME_LIMIT_LOOK, TIME_LIMIT_DEBUG_INFO };
+enum time_limit_of { TIME_LIMIT_LOOK, TIME_LIMIT_DEBUG_INFO, TIME_LIMIT_ARGUMENTS };
 
 /*
  * Starts the clock that measures the time limit. The caller must not start a second clock while this clock is running.

@@ -48,6 +48,15 @@ void call_clear(struct call *call)
 	*call = (struct call){0};
 }
 
+size_t call_bytes(const struct call *call)
+{
+	size_t bytes = array_implied_capacity(call->nr_fds) * sizeof(*call->fds) + facts_bytes(&call->facts);
+
+	for (size_t i = 0; i < call->nr_fds; i++)
+		bytes += facts_bytes(&call->fds[i].facts);
+	return bytes;
+}
+
 /* Reads memory of the target; notes if that fails. */
 static bool read_bytes(struct reader *reader, uint64_t address, void *buffer, size_t length)
 {

@@ -68,6 +68,9 @@ struct call {
 /* Frees the memory. */
 void call_clear(struct call *call);
 
+/* How many bytes of memory a call takes, without the struct itself and without what malloc() adds. */
+size_t call_bytes(const struct call *call);
+
 /* Whose call is read, and so what can be known of it. */
 enum call_source {
 	CALL_OF_SLEEPER,      /* of a thread that sleeps on: all */

@@ -25,12 +25,13 @@
 
 /* A descriptor in /proc. */
 struct place {
+	struct mounts *mounts;
 	pid_t pid, tid;
 	int fd;
-	char link[64];			  /* the path of its link */
-	char target[PATH_MAX];		  /* what the link says */
-	bool foreign;			  /* a server or a program has the file: `status` is not known */
-	char type[DESCRIPTOR_MOUNT_TYPE]; /* the kind of its file system, if it has a path; "" if it is not known */
+	char link[64];		   /* the path of its link */
+	char target[PATH_MAX];	   /* what the link says */
+	bool foreign;		   /* a server or a program has the file: `status` is not known */
+	char type[MOUNT_TYPE_MAX]; /* the kind of its file system, if it has a path; "" if it is not known */
 	struct statx status;
 };
 
@@ -164,7 +165,7 @@ static bool look_at(struct place *place)
 	place->target[length] = '\0';
 	/* What has no path is in file systems of the kernel's own, which no list of mounts has; so are memfds. */
 	place->foreign = place->target[0] == '/' && !begins(place->target, "/memfd:") &&
-			 !descriptor_mount_is_local(place->pid, place->tid, place->fd, place->type);
+			 !descriptor_mount_is_local(place->mounts, place->pid, place->tid, place->fd, place->type);
 	if (place->foreign || statx(AT_FDCWD, place->link, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &place->status) != 0)
 		place->status = (struct statx){0};
 	return true;
@@ -213,7 +214,7 @@ static bool is_replaced(const struct place *set, const struct place *place, uint
 static void describe_target(const struct place *set, const struct descriptor_target *target, unsigned int same_before,
 			    struct facts *facts)
 {
-	struct place place = {.pid = set->pid, .tid = set->tid, .fd = target->fd};
+	struct place place = {.mounts = set->mounts, .pid = set->pid, .tid = set->tid, .fd = target->fd};
 	const char *kind;
 
 	facts_add_number(facts, "fd", target->fd);
@@ -245,9 +246,9 @@ static void describe_targets(const struct place *set, const struct descriptor_in
 		facts_add_number(facts, "more_targets", (int64_t)info->nr_more_targets);
 }
 
-void descriptor_describe(pid_t pid, pid_t tid, int fd, struct facts *facts)
+void descriptor_describe(struct mounts *mounts, pid_t pid, pid_t tid, int fd, struct facts *facts)
 {
-	struct place place = {.pid = pid, .tid = tid, .fd = fd};
+	struct place place = {.mounts = mounts, .pid = pid, .tid = tid, .fd = fd};
 	struct descriptor_info info;
 	const char *kind;
 

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/facts.h"
+#include "target/mounts.h"
 
 /*
  * Describes a descriptor. `facts` receives these facts; each only if it is known and applies:
@@ -39,8 +40,9 @@
  *   protocol    of a socket: the kernel's name ("TCP", "UNIX", …); sockets.h adds addresses and state
  *
  * If there is not enough memory, sets `facts->failed`.
+ *   mounts    keeps the lists of mounts for the next descriptor of the same look
  *   pid, tid  the thread whose descriptor it is, in rbdump's pid namespace
  */
-void descriptor_describe(pid_t pid, pid_t tid, int fd, struct facts *facts);
+void descriptor_describe(struct mounts *mounts, pid_t pid, pid_t tid, int fd, struct facts *facts);
 
 #endif

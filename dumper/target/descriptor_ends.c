@@ -19,6 +19,7 @@
 #include "target/process_stat.h"
 
 struct search {
+	struct mounts *mounts;
 	pid_t pid;
 	struct facts *const *wanted;
 	struct address_map pipes, fifos, sockets; /* inodes of the other ends: indexes in `wanted` */
@@ -159,7 +160,7 @@ static void look_at(struct search *search, struct candidate *candidate)
 {
 	char target[PATH_MAX];
 	ssize_t length = readlinkat(candidate->folder, candidate->name, target, sizeof(target) - 1);
-	char type[DESCRIPTOR_MOUNT_TYPE];
+	char type[MOUNT_TYPE_MAX];
 	unsigned long long inode;
 	struct statx status;
 
@@ -171,7 +172,7 @@ static void look_at(struct search *search, struct candidate *candidate)
 	else if (sscanf(target, "socket:[%llu]", &inode) == 1)
 		take(search, &search->sockets, inode, candidate);
 	else if (target[0] == '/' && search->fifos.count > 0 && has_name_of_fifo(search, target) &&
-		 descriptor_mount_is_local(candidate->pid, candidate->pid, candidate->fd, type) &&
+		 descriptor_mount_is_local(search->mounts, candidate->pid, candidate->pid, candidate->fd, type) &&
 		 statx(candidate->folder, candidate->name, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) == 0 &&
 		 S_ISFIFO(status.stx_mode))
 		take(search, &search->fifos, status.stx_ino, candidate);
@@ -222,9 +223,10 @@ static void look_at_all(struct search *search, pid_t first, pid_t second)
 	closedir(proc);
 }
 
-void descriptor_ends_find(pid_t pid, struct facts *const *wanted, size_t count, uint64_t until_ns)
+void descriptor_ends_find(struct mounts *mounts, pid_t pid, struct facts *const *wanted, size_t count,
+			  uint64_t until_ns)
 {
-	struct search search = {.pid = pid, .wanted = wanted, .until_ns = until_ns};
+	struct search search = {.mounts = mounts, .pid = pid, .wanted = wanted, .until_ns = until_ns};
 	struct process_stat stat;
 
 	for (size_t i = 0; i < count; i++)

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/facts.h"
+#include "target/mounts.h"
 
 /* The most ends that are listed of one descriptor. */
 #define DESCRIPTOR_ENDS_MAX 8
@@ -26,9 +27,11 @@
  * Does nothing to other descriptors, and to a socket whose `peer` is not known. The search begins with the process
  * itself and its parent. It cannot find descriptors of processes in pid namespaces that rbdump does not see, of threads
  * with descriptors of their own, and those that are on their way through a Unix socket.
+ *   mounts         keeps the lists of mounts
  *   wanted, count  what descriptor_describe() and sockets_describe() have told. Several can have the same other end
  *   until_ns       when to stop, a time of monotonic_ns()
  */
-void descriptor_ends_find(pid_t pid, struct facts *const *wanted, size_t count, uint64_t until_ns);
+void descriptor_ends_find(struct mounts *mounts, pid_t pid, struct facts *const *wanted, size_t count,
+			  uint64_t until_ns);
 
 #endif

@@ -38,32 +38,10 @@ static int mount_of(pid_t pid, pid_t tid, int fd)
 	return mount;
 }
 
-/* `36 35 98:0 /root /mnt rw,noatime master:1 - ext4 /dev/root rw`. Blanks and newlines in names are escaped (proc(5)). */
-static bool find_type(const char *path, int mount, char type[DESCRIPTOR_MOUNT_TYPE])
-{
-	FILE *file = fopen(path, "re");
-	bool found = false;
-	char *line = NULL;
-	size_t size = 0;
-
-	while (file && !found && getline(&line, &size, file) > 0) {
-		const char *rest = atoi(line) == mount ? strstr(line, " - ") : NULL;
-
-		found = rest && sscanf(rest, " - %31s", type) == 1;
-	}
-	free(line);
-	if (file)
-		fclose(file);
-	return found;
-}
-
-bool descriptor_mount_is_local(pid_t pid, pid_t tid, int fd, char type[DESCRIPTOR_MOUNT_TYPE])
+bool descriptor_mount_is_local(struct mounts *mounts, pid_t pid, pid_t tid, int fd, char type[MOUNT_TYPE_MAX])
 {
 	const int mount = mount_of(pid, tid, fd);
-	char path[64];
 
 	type[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
-	return mount >= 0 && (find_type(path, mount, type) || find_type("/proc/self/mountinfo", mount, type)) &&
-	       is_local(type);
+	return mount >= 0 && mounts_find_type(mounts, pid, mount, type) && is_local(type);
 }

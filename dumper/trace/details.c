@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 void trace_details_destroy(struct trace_details *details)
 {
 	if (!details)
@@ -18,6 +20,22 @@ void trace_arguments_destroy(struct trace_arguments *arguments)
 	free(arguments->line);
 	free(arguments->names);
 	free(arguments);
+}
+
+size_t trace_details_bytes(const struct trace_details *details)
+{
+	if (!details)
+		return 0;
+	return sizeof(*details) + details->nr_locals * sizeof(*details->locals) +
+	       details->nr_lines * sizeof(*details->lines);
+}
+
+size_t trace_arguments_bytes(const struct trace_arguments *arguments)
+{
+	if (!arguments)
+		return 0;
+	return sizeof(*arguments) + array_implied_capacity(arguments->nr_line) * sizeof(*arguments->line) +
+	       array_implied_capacity(arguments->nr_names) * sizeof(*arguments->names);
 }
 
 static const struct {

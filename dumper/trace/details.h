@@ -84,6 +84,10 @@ struct trace_arguments {
 void trace_details_destroy(struct trace_details *details);	 /* NULL is fine */
 void trace_arguments_destroy(struct trace_arguments *arguments); /* NULL is fine */
 
+/* How many bytes of memory they take, without the strings and without what malloc() adds. 0 for NULL. */
+size_t trace_details_bytes(const struct trace_details *details);
+size_t trace_arguments_bytes(const struct trace_arguments *arguments);
+
 /* The name of a value in the JSON output. NULL for VALUE_EXACT and for LOCALS_COMPLETE. */
 const char *trace_certainty_name(enum trace_certainty certainty);
 const char *trace_locals_missing_name(enum trace_locals_missing missing);

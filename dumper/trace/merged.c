@@ -23,15 +23,6 @@ static bool is_same_thread(const void *a, const void *b)
 
 static const struct index_items items = {sizeof(struct merged_thread), hash_of_thread, is_same_thread};
 
-static size_t bytes_of(const struct trace *trace)
-{
-	size_t bytes = sizeof(*trace) + trace->pool_size + trace->nr_threads * sizeof(*trace->threads);
-
-	for (size_t i = 0; i < trace->nr_threads; i++)
-		bytes += trace->threads[i].nr_frames * sizeof(*trace->threads[i].frames);
-	return bytes;
-}
-
 /* A thread that is not known may be one that is known, with another tid: it is not said of that one that it has ended. */
 static void doubt_end(struct merged *merged, const struct trace_thread *thread)
 {
@@ -69,6 +60,7 @@ static struct merged_thread *entry_of(struct merged *merged, const struct trace_
 static struct merged_stack *stack_of(struct merged *merged, struct merged_thread *entry,
 				     const struct trace_thread *thread)
 {
+	const struct trace *trace = merged->last;
 	const uint64_t hash = trace_stack_hash(thread);
 
 	for (size_t i = 0; i < entry->nr_stacks; i++)
@@ -77,8 +69,16 @@ static struct merged_stack *stack_of(struct merged *merged, struct merged_thread
 	if (!array_make_room_for_one(entry->stacks, entry->nr_stacks))
 		return NULL;
 	merged->last_has_parts = true;
-	entry->stacks[entry->nr_stacks] = (struct merged_stack){.as = thread, .hash = hash};
+	entry->stacks[entry->nr_stacks] = (struct merged_stack){.trace = trace, .as = thread, .hash = hash};
 	return &entry->stacks[entry->nr_stacks++];
+}
+
+/* Whether the thread waits for the same as in the first look with this stack. */
+static void compare_waits(struct merged_stack *stack, const struct trace *trace, const struct trace_thread *thread)
+{
+	stack->waits_differ |= !trace_same_waits(stack->trace, (size_t)(stack->as - stack->trace->threads), trace,
+						 (size_t)(thread - trace->threads));
+	stack->calls_differ |= !trace_same_call(stack->as, thread);
 }
 
 /* What a thread has done since the look before. */
@@ -116,6 +116,7 @@ static bool add_thread(struct merged *merged, const struct trace_thread *thread,
 		merged->last_has_parts = true;
 	}
 	stack->looks[stack->nr_looks++] = look;
+	compare_waits(stack, merged->last, thread);
 	add_progress(entry, thread, before);
 	if (entry->nr_looks == 0) {
 		entry->first_look = look;
@@ -124,6 +125,7 @@ static bool add_thread(struct merged *merged, const struct trace_thread *thread,
 	}
 	entry->nr_looks++;
 	entry->last_look = look;
+	entry->last_entry = (size_t)(thread - merged->last->threads);
 	entry->last = thread->state;
 	entry->states[thread->state]++;
 	return true;
@@ -137,7 +139,7 @@ static bool retire_last(struct merged *merged)
 	} else {
 		if (!array_make_room(merged->kept, merged->kept_capacity, merged->nr_kept + 1))
 			return false;
-		merged->kept_bytes += bytes_of(merged->last);
+		merged->kept_bytes += trace_bytes(merged->last);
 		merged->kept[merged->nr_kept++].trace = merged->last;
 	}
 	merged->last = NULL;
@@ -273,6 +275,20 @@ enum trace_moved merged_moved(const struct merged_thread *thread)
 	if (thread->nr_looks == 1)
 		return MOVED_NOT_ASKED;
 	return thread->slept ? MOVED_NOT : MOVED_SAME_STACK;
+}
+
+size_t merged_last_entry(const struct merged *merged, const struct merged_thread *thread)
+{
+	return thread->last_look == merged->looks[merged->nr_looks - 1].number ? thread->last_entry : SIZE_MAX;
+}
+
+const struct merged_stack *merged_last_stack(const struct merged_thread *thread)
+{
+	size_t i = 0;
+
+	while (thread->stacks[i].looks[thread->stacks[i].nr_looks - 1] != thread->last_look)
+		i++;
+	return &thread->stacks[i];
 }
 
 void merged_clear(struct merged *merged)

@@ -17,10 +17,13 @@
 
 /* A stack that a thread had in one look or in several. */
 struct merged_stack {
-	const struct trace_thread *as; /* the thread as the first of these looks shows it: frames, verdict, reason */
+	const struct trace *trace;     /* the trace of the first of these looks */
+	const struct trace_thread *as; /* the thread as that trace shows it: frames, verdict, reason, waits */
 	uint64_t hash;		       /* trace_stack_hash() */
 	unsigned int *looks;	       /* the numbers of these looks, ascending */
 	size_t nr_looks;
+	bool waits_differ; /* the thread has not waited for the same, or held the same, in all of these looks */
+	bool calls_differ; /* the thread was not in the same system call in all of these looks */
 };
 
 /* A thread, or a suspended fiber, that was there in one look or in several. */
@@ -28,6 +31,7 @@ struct merged_thread {
 	const struct trace_thread *as; /* the thread as one of these looks shows it: the ids and the name of the last */
 	enum trace_state last;	       /* its state in the last of these looks */
 	unsigned int first_look, last_look, nr_looks;
+	size_t last_entry;		    /* its index in the trace of `last_look` */
 	unsigned int states[MERGED_STATES]; /* in how many looks it was in each state */
 	/* The list of threads was complete in the look before `first_look`: the thread has begun since. */
 	bool began;
@@ -95,6 +99,12 @@ bool merged_finish(struct merged *merged);
  * only one look at it. MOVED_YES if it had at least two stacks that are complete.
  */
 enum trace_moved merged_moved(const struct merged_thread *thread);
+
+/* The index of a thread in merged->last->threads; SIZE_MAX if the thread was not there in the last look. */
+size_t merged_last_entry(const struct merged *merged, const struct merged_thread *thread);
+
+/* The stack that a thread had in the last look in which it was there. */
+const struct merged_stack *merged_last_stack(const struct merged_thread *thread);
 
 void merged_clear(struct merged *merged);
 

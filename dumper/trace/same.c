@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/index_table.h"
+#include "target/call.h"
+#include "trace/wait_graph.h"
 
 bool trace_same_thread(const struct trace_thread *a, const struct trace_thread *b)
 {
@@ -52,6 +54,61 @@ size_t trace_same_outer_frames(const struct trace_thread *a, const struct trace_
 	       same_frame(&a->frames[a->nr_frames - 1 - same], &b->frames[b->nr_frames - 1 - same]))
 		same++;
 	return same;
+}
+
+static bool same_holder(const struct trace *a, const struct trace_wait *x, const struct trace *b,
+			const struct trace_wait *y)
+{
+	const struct trace_thread *holder, *other;
+	const struct trace_frame *since, *since_other;
+
+	if (x->holder_state != HOLDER_KNOWN || y->holder_state != HOLDER_KNOWN)
+		return x->holder_state == y->holder_state;
+	holder = &a->threads[x->holder_entry];
+	other = &b->threads[y->holder_entry];
+	if (!trace_same_thread(holder, other) || holder->fiber != other->fiber)
+		return false;
+	since = wait_is_for_lock(x) ? wait_locked_in(holder, x->object) : NULL;
+	since_other = wait_is_for_lock(y) ? wait_locked_in(other, y->object) : NULL;
+	return since && since_other ? same_frame(since, since_other) : since == since_other;
+}
+
+static bool same_hold(const struct trace_hold *x, const struct trace_hold *y)
+{
+	return x->lock == y->lock && x->object == y->object && trace_same_text(x->class_name, y->class_name) &&
+	       x->has_frame == y->has_frame && (!x->has_frame || x->frame == y->frame) &&
+	       (x->waiters > 0) == (y->waiters > 0);
+}
+
+bool trace_same_waits(const struct trace *a, size_t i, const struct trace *b, size_t k)
+{
+	const struct trace_thread *one = &a->threads[i], *other = &b->threads[k];
+	const struct trace_wait *x = &one->wait, *y = &other->wait;
+
+	if (x->kind != y->kind || !trace_same_text(x->method, y->method) || x->object != y->object ||
+	    !trace_same_text(x->class_name, y->class_name) || x->limited != y->limited ||
+	    x->has_seconds != y->has_seconds || (x->has_seconds && x->seconds < y->seconds) ||
+	    (x->has_seconds && x->seconds > y->seconds) || x->max != y->max || x->child != y->child ||
+	    !same_holder(a, x, b, y) || one->nr_holds != other->nr_holds)
+		return false;
+	for (size_t j = 0; j < one->nr_holds; j++)
+		if (!same_hold(&one->holds[j], &other->holds[j]))
+			return false;
+	return true;
+}
+
+bool trace_same_call(const struct trace_thread *a, const struct trace_thread *b)
+{
+	const struct call *x = a->call, *y = b->call;
+
+	if (!x || !y || x->missing != CALL_KNOWN || y->missing != CALL_KNOWN)
+		return !x && !y;
+	if (!system_call_same(&x->at, &y->at) || x->nr_fds != y->nr_fds || x->nr_more != y->nr_more)
+		return false;
+	for (size_t i = 0; i < x->nr_fds; i++)
+		if (x->fds[i].fd != y->fds[i].fd || !trace_same_text(x->fds[i].events, y->fds[i].events))
+			return false;
+	return true;
 }
 
 static uint64_t mix_text(uint64_t hash, const char *text)

@@ -28,6 +28,16 @@ bool trace_same_stack(const struct trace_thread *a, const struct trace_thread *b
 /* How many of the outermost frames are the same in both stacks. Compares at most `most` frames. */
 size_t trace_same_outer_frames(const struct trace_thread *a, const struct trace_thread *b, size_t most);
 
+/*
+ * Whether a thread waits for the same and holds the same in two looks at one process: the same objects, held by the same
+ * threads or fibers since the same place. How many wait for an object, and how many elements a queue has, is not compared.
+ *   i, k  the thread's indexes in a->threads and b->threads; its stack is the same in both
+ */
+bool trace_same_waits(const struct trace *a, size_t i, const struct trace *b, size_t k);
+
+/* Whether both are in the same system call, with the same arguments and the same descriptors, or both are in none. */
+bool trace_same_call(const struct trace_thread *a, const struct trace_thread *b);
+
 /* A hash of the stack, the same for stacks for which trace_same_stack() is true. */
 uint64_t trace_stack_hash(const struct trace_thread *thread);
 

@@ -49,6 +49,30 @@ void trace_destroy(struct trace *trace)
 	free(trace);
 }
 
+static size_t thread_bytes(const struct trace_thread *thread)
+{
+	size_t bytes = thread->nr_frames * sizeof(*thread->frames) + thread->nr_holds * sizeof(*thread->holds);
+
+	for (size_t i = 0; i < thread->nr_frames; i++)
+		bytes += trace_details_bytes(thread->frames[i].details);
+	if (thread->call)
+		bytes += sizeof(*thread->call) + call_bytes(thread->call);
+	return bytes;
+}
+
+size_t trace_bytes(const struct trace *trace)
+{
+	size_t bytes = sizeof(*trace) + trace->pool_size + trace->nr_threads * sizeof(*trace->threads) +
+		       trace->look.nr_gone * sizeof(*trace->look.gone) + trace_arguments_bytes(trace->arguments) +
+		       trace->nr_deadlocks * sizeof(*trace->deadlocks);
+
+	for (size_t i = 0; i < trace->nr_threads; i++)
+		bytes += thread_bytes(&trace->threads[i]);
+	for (size_t i = 0; i < trace->nr_deadlocks; i++)
+		bytes += trace->deadlocks[i].count * sizeof(*trace->deadlocks[i].entries);
+	return bytes;
+}
+
 const char *trace_string(struct trace *trace, const char *text)
 {
 	struct trace_pool *pool = trace->pool;
@@ -175,6 +199,13 @@ bool trace_order(struct trace *trace, const size_t *ranks)
 	free(trace->threads);
 	trace->threads = ordered;
 	return true;
+}
+
+const struct trace_frame *trace_next_of_ruby(const struct trace_thread *thread, size_t index)
+{
+	while (index < thread->nr_frames && thread->frames[index].kind == TRACE_NATIVE)
+		index++;
+	return index < thread->nr_frames ? &thread->frames[index] : NULL;
 }
 
 int trace_exit_status(const struct trace *trace)

@@ -236,6 +236,9 @@ struct trace {
 struct trace *trace_create(void);	 /* NULL if there is not enough memory */
 void trace_destroy(struct trace *trace); /* NULL is fine */
 
+/* How many bytes of memory a trace takes: all that trace_destroy() frees, without what malloc() adds. */
+size_t trace_bytes(const struct trace *trace);
+
 /* The maximum number of bytes of strings in one trace. */
 #define TRACE_STRINGS_MAX (256u * 1024 * 1024)
 
@@ -260,6 +263,9 @@ const char *trace_missing_text(enum list_missing missing);
  * keep their order. Returns false if there is not enough memory.
  */
 bool trace_order(struct trace *trace, const size_t *ranks);
+
+/* The first frame of a stack that is not native, from an index on; NULL if there is none. */
+const struct trace_frame *trace_next_of_ruby(const struct trace_thread *thread, size_t index);
 
 /* The exit status for a trace: EXIT_COMPLETE or EXIT_PARTIAL (base/error.h). */
 int trace_exit_status(const struct trace *trace);

@@ -229,6 +229,26 @@ size_t wait_graph_next(const struct trace *trace, size_t entry)
 	return at;
 }
 
+const struct trace_frame *wait_locked_in(const struct trace_thread *holder, uint64_t object)
+{
+	const struct trace_frame *frame = NULL;
+
+	for (size_t i = 0; i < holder->nr_holds && !frame; i++)
+		if (holder->holds[i].object == object && holder->holds[i].has_frame)
+			frame = trace_next_of_ruby(holder, holder->holds[i].frame + 1);
+	return frame;
+}
+
+bool wait_is_for_lock(const struct trace_wait *wait)
+{
+	return wait->kind == WAIT_MUTEX || wait->kind == WAIT_MONITOR;
+}
+
+bool wait_covers_call(const struct trace_wait *wait)
+{
+	return wait->kind != WAIT_NONE && wait->kind != WAIT_SLEEP && wait->kind != WAIT_PROCESS;
+}
+
 const char *wait_kind_name(enum wait_kind kind)
 {
 	static const char *const names[] = {

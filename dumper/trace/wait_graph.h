@@ -25,6 +25,21 @@ bool wait_graph_find(struct trace *trace);
  */
 size_t wait_graph_next(const struct trace *trace, size_t entry);
 
+/*
+ * The frame in which a thread or fiber has locked an object that it holds: the one that has called synchronize. NULL if that
+ * is not known. The frame can be one that is not readable.
+ */
+const struct trace_frame *wait_locked_in(const struct trace_thread *holder, uint64_t object);
+
+/* Whether a wait is one for a Mutex or for a Monitor. */
+bool wait_is_for_lock(const struct trace_wait *wait);
+
+/*
+ * Whether a system call says no more than what Ruby waits for: to wait for a lock, for a queue or for another thread, a
+ * native thread sleeps on a futex of its own, or in ppoll() on a descriptor of Ruby's own.
+ */
+bool wait_covers_call(const struct trace_wait *wait);
+
 /* Returns the name of a value in the JSON output. */
 const char *wait_kind_name(enum wait_kind kind);
 const char *wait_holder_name(enum wait_holder holder);

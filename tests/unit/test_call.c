@@ -205,13 +205,15 @@ static void test_hostile_path(void **unused)
 
 static void test_no_such_process(void **unused)
 {
+	struct mounts mounts = {0};
 	struct facts facts = {0};
 
 	(void)unused;
-	descriptor_describe(INT32_MAX, INT32_MAX, 3, &facts);
+	descriptor_describe(&mounts, INT32_MAX, INT32_MAX, 3, &facts);
 	assert_string_equal(facts_text(&facts, "kind"), "closed");
 	assert_int_equal(facts_number(&facts, "fd", -1), 3);
 	facts_clear(&facts);
+	mounts_clear(&mounts);
 }
 
 static void test_rows(void **unused)

@@ -11,88 +11,10 @@
 
 #include <cmocka.h>
 
-#include "render/render.h"
+#include "synthetic_looks.h"
 #include "trace/merged.h"
 #include "trace/progress.h"
 #include "trace/same.h"
-
-/* A thread in a look: `stack` are the lines of its frames, innermost first. */
-struct said {
-	uint64_t id;
-	enum trace_state state;
-	const char *stack;
-	uint64_t cpu_ms;
-	bool slept, fresh;
-	enum verdict verdict;
-};
-
-static void fill(struct trace_thread *thread, const struct said *said)
-{
-	*thread = (struct trace_thread){
-	    .id = said->id,
-	    .tid = (pid_t)said->id,
-	    .ractor = 1,
-	    .state = said->state,
-	    .verdict = said->verdict,
-	    .reason = said->verdict == VERDICT_COMPLETE ? REASON_NONE : REASON_MOVED,
-	    .nr_frames = strlen(said->stack),
-	    .frames = calloc(strlen(said->stack) + 1, sizeof(*thread->frames)),
-	    .progress = {.has_cpu = true, .cpu_ns = said->cpu_ms * 1000000, .slept = said->slept, .fresh = said->fresh},
-	};
-	assert_non_null(thread->frames);
-	for (size_t i = 0; i < thread->nr_frames; i++)
-		thread->frames[i] = (struct trace_frame){.kind = TRACE_RUBY,
-							 .label = "m",
-							 .name = "m",
-							 .path = "a.rb",
-							 .has_line = true,
-							 .line = said->stack[i]};
-}
-
-/* The trace of a look, compared with the look before. */
-static struct trace *look_of(const struct trace *before, const struct said *said, size_t count)
-{
-	struct trace *ret = trace_create();
-
-	assert_non_null(ret);
-	ret->pid = 4242;
-	ret->ruby_version = "9.8.7";
-	ret->pauses = 1;
-	ret->pause_us = 100 + (double)count;
-	ret->look.number = before ? before->look.number + 1 : 1;
-	ret->look.since_ns = before ? 1000000000 : 0;
-	ret->threads = calloc(count + 1, sizeof(*ret->threads));
-	assert_non_null(ret->threads);
-	ret->nr_threads = count;
-	for (size_t i = 0; i < count; i++)
-		fill(&ret->threads[i], &said[i]);
-	if (before)
-		assert_true(trace_compare(before, ret));
-	return ret;
-}
-
-#define LOOK(before, ...)                                                                                              \
-	({                                                                                                             \
-		const struct said said_[] = {__VA_ARGS__};                                                             \
-                                                                                                                       \
-		look_of((before), said_, sizeof(said_) / sizeof(said_[0]));                                            \
-	})
-
-#define ADD(merged, ...) assert_true(merged_add((merged), LOOK((merged)->last, __VA_ARGS__)))
-
-static void assert_merged(struct merged *merged, unsigned int wanted, const char *expected)
-{
-	char *text = NULL;
-	size_t length;
-	FILE *stream = open_memstream(&text, &length);
-
-	assert_non_null(stream);
-	assert_true(merged_finish(merged));
-	render_merged_text(merged, wanted, &(struct render_style){0}, stream);
-	fclose(stream);
-	assert_string_equal(text, expected);
-	free(text);
-}
 
 static void test_moved(void **state)
 {
@@ -305,6 +227,25 @@ static void test_name_that_comes_later(void **state)
 	merged_clear(&merged);
 }
 
+/* All that a kept trace owns counts for the limit, not only its stacks. */
+static void test_kept_bytes(void **state)
+{
+	enum { HOLDS = 1000 };
+	struct merged merged = {0};
+	struct trace *first = LOOK(NULL, {1, STATE_SLEEPING, "a"});
+
+	(void)state;
+	first->threads[0].holds = calloc(HOLDS, sizeof(*first->threads[0].holds));
+	assert_non_null(first->threads[0].holds);
+	first->threads[0].nr_holds = HOLDS;
+	assert_true(merged_add(&merged, first));
+	ADD(&merged, {1, STATE_SLEEPING, "a"});
+	assert_int_equal(merged.nr_kept, 1);
+	assert_int_equal(merged.kept_bytes, trace_bytes(first));
+	assert_in_range(merged.kept_bytes, HOLDS * sizeof(*first->threads[0].holds), SIZE_MAX);
+	merged_clear(&merged);
+}
+
 /* Fibers are behind their thread, wherever they were seen first. */
 static void test_fibers_of_merged(void **state)
 {
@@ -365,6 +306,7 @@ int main(void)
 	    cmocka_unit_test(test_merged_text),
 	    cmocka_unit_test(test_common_frames),
 	    cmocka_unit_test(test_fold_of_merged),
+	    cmocka_unit_test(test_kept_bytes),
 	    cmocka_unit_test(test_fibers_of_merged),
 	    cmocka_unit_test(test_name_that_comes_later),
 	    cmocka_unit_test(test_other_native_thread),

@@ -87,6 +87,15 @@ while (line = $stdin.gets)
   when "end"
     $ends << 1
     THREADS.pop.join
+  when "turn"
+    # A thread that waits for one queue after another, all in the same place.
+    crew("turner", "turner") { loop { ($turn = Thread::Queue.new).pop } } unless $turn
+    settle
+    before = $turn
+    $turn << 1
+    Thread.pass while $turn.equal?(before)
+    settle
+    answer = Kernel.instance_method(:to_s).bind($turn).call
   when "exec"
     exec("sh", "-c", "echo null; exec sleep 1000")
   when "exit"

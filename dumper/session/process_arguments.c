@@ -1,4 +1,4 @@
-#include "dump/process_arguments.h"
+#include "session/process_arguments.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "session/program_name.h"
+#include "session/time_limit.h"
 
 /* The most bytes of a command line, and of an environment, that are read. */
 #define BYTES_MAX (256u * 1024)
@@ -109,7 +110,7 @@ static bool read_live(const char *proc, pid_t pid, struct trace *trace)
 	return enough;
 }
 
-bool process_arguments_read(const char *proc, const struct session *session, struct trace *trace)
+static bool read_all(const char *proc, const struct session *session, struct trace *trace)
 {
 	struct text name = {0};
 	const char *line;
@@ -128,5 +129,19 @@ bool process_arguments_read(const char *proc, const struct session *session, str
 		enough = add(trace, &trace->arguments->line, &trace->arguments->nr_line, line, strlen(line));
 		trace->arguments->line_cut = strlen(line) + 1 >= CORE_ARGUMENTS_MAX;
 	}
+	return enough;
+}
+
+bool session_add_arguments(const char *proc, const struct session *session, unsigned int time_limit_s,
+			   struct trace *trace)
+{
+	const struct target *target = session->target;
+	bool enough;
+
+	/* Without a thread for the clock, there is no limit. */
+	error_destroy(time_limit_begin(target->operations->name, target->pid, time_limit_s));
+	time_limit_is_of(TIME_LIMIT_ARGUMENTS);
+	enough = read_all(proc, session, trace);
+	time_limit_end();
 	return enough;
 }
