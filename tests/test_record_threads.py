@@ -9,7 +9,7 @@ import pytest
 from conftest import note_not_applicable
 from harness.places import PLACES
 from harness.pool import record_pool
-from harness.process import is_untouched, task_channels, task_states, wait_until
+from harness.process import is_untouched, task_channels, task_states, wait_until, wait_until_it_reads
 from harness.recorded import IN_KERNEL, check_counts, check_well_formed, is_not_stopped
 from harness.recording import SECOND, Recording, Running, record, report, shares_of
 from harness.tracer import Tracer
@@ -198,6 +198,38 @@ def renamed(profile):
 
 def names_of(spans):
     return {one.thread["name"] for one in spans}
+
+
+def turns_of(pid):
+    """How often the main thread has been given a CPU, and has lost it again."""
+    status = dict(line.split(":\t") for line in open(f"/proc/{pid}/task/{pid}/status") if "ctxt_switches" in line)
+    return {name: int(count) for name, count in status.items()}
+
+
+@pytest.mark.any_ruby
+@pytest.mark.since((2, 0), "RUBY_THREAD_VM_STACK_SIZE")
+def test_sleeps_in_a_stack_that_is_too_deep(ruby, rbdump, file, tmp_path):
+    """Such a stack is no reason to stop a thread that sleeps: the next try would see the same."""
+    script = tmp_path / "deep.rb"
+    script.write_text(
+        "def down(n)\n  if n > 0\n    down(n - 1)\n  else\n    puts 'ready'; STDOUT.flush; STDIN.read\n  end\nend\ndown(60_000)\n"
+    )
+    with Running(ruby, script, environment={"RUBY_THREAD_VM_STACK_SIZE": "67108864"}) as target:
+        assert target.first_line == "ready"
+        wait_until_it_reads(target.pid)
+        with Recording(rbdump, "-p", target.pid, "-r", 99, file=file) as recording:
+            recording.wait_until(lambda profile: profile.spans, "it samples")
+            before, began = turns_of(target.pid), time.time_ns()
+            recording.wait_until(
+                lambda profile: profile.start + profile.duration > began + 2 * SECOND, "it was recorded for a while"
+            )
+            after = turns_of(target.pid)
+            status, _, errors = recording.end(signal.SIGINT)
+        assert status == 0, errors
+        assert after == before
+    profile = report(rbdump, file, "--idle")
+    assert {frame["name"] for one in profile.spans for frame in one.frames} == {"(truncated: too-deep)"}
+    assert sum(one.weight for one in profile.spans) > SECOND
 
 
 @pytest.mark.long

@@ -5,10 +5,12 @@
 #define RBDUMP_TARGET_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct target_options {
 	pid_t pid;		   /* the live process; not used if `core` is set */
+	uint64_t started;	   /* when `pid` started, as in struct process_stat; 0: any process */
 	const char *core;	   /* core file; NULL: the process `pid` */
 	const char *executable;	   /* for a core: the path of the program that ran; NULL: use the path from the core */
 	const char *ruby_version;  /* for a core: Ruby's version, as the user gave it; NULL: not given */

@@ -136,6 +136,7 @@ struct error *children_main(const struct dump_options *options, enum exit_status
 		struct result result = {OUTCOME_SHOWN, EXIT_COMPLETE, false};
 
 		one.target.pid = list[i].pid;
+		one.target.started = list[i].started;
 		error = show_apart(&one, &list[i], &result);
 		if (error)
 			break;

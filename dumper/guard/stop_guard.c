@@ -48,7 +48,8 @@ struct guarded {
 
 static struct guarded *guarded;
 static struct hold *mine;
-static pid_t guard, owner;
+static pid_t guard, owner; /* guard: 0 if it has ended, and another one could not be started */
+static int no_guard;	   /* then: why not (errno) */
 
 /* What the guard has done about the current hold of one entry. */
 struct doubt {
@@ -310,6 +311,9 @@ static bool start(void)
 	guard = fork();
 	if (guard == 0)
 		keep_guard(self);
+	no_guard = guard > 0 ? 0 : errno;
+	if (guard < 0)
+		guard = 0;
 	return guard > 0;
 }
 
@@ -334,6 +338,12 @@ struct error *stop_guard_enter(void)
 
 	if (!guarded)
 		return NULL;
+	/* Nobody would let the target go on if this process were stopped. */
+	if (owner == self && guard == 0)
+		return error_create(
+		    EXIT_FAILED,
+		    "the guard has ended, and another one cannot be started (%s), so no process is stopped",
+		    strerror(no_guard));
 	if (!process_stat_read("/proc", self, &stat))
 		return error_create(EXIT_FAILED, "cannot read /proc/%d/stat, which the guard needs", self);
 	for (uint32_t i = 0; i < HOLDS; i++) {
@@ -364,18 +374,35 @@ void stop_guard_leave(void)
 	madvise(guarded, sizeof(*guarded), MADV_DOFORK);
 }
 
+/* Whether the guard has ended. If it was stopped, lets it go on. */
+static bool has_ended(void)
+{
+	int status = 0;
+	const pid_t changed = guard > 0 ? waitpid(guard, &status, WNOHANG | WUNTRACED) : 0;
+
+	if (changed == guard && WIFSTOPPED(status)) {
+		kill(guard, SIGCONT);
+		return false;
+	}
+	return guard == 0 || changed == guard || (changed < 0 && errno == ECHILD);
+}
+
 void stop_guard_keep(void)
 {
-	int status;
+	const bool had_one = guard > 0;
+	struct timespec now;
 
-	if (!guarded || owner != getpid())
+	if (!guarded || owner != getpid() || !has_ended() || start())
 		return;
-	if (waitpid(guard, &status, WNOHANG | WUNTRACED) != guard)
-		return;
-	if (WIFSTOPPED(status))
-		kill(guard, SIGCONT);
-	else
-		start();
+	if (had_one)
+		fprintf(
+		    stderr,
+		    "rbdump: the guard has ended, and another one cannot be started: %s. Until it can be, this process "
+		    "makes sure that recorded processes go on\n",
+		    strerror(no_guard));
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	for (uint32_t i = 0; i < guarded->used && i < HOLDS; i++)
+		look_at(&guarded->holds[i], &doubts[i], ns_of(&now));
 }
 
 void stop_guard_end(void)

@@ -31,7 +31,8 @@ struct error *stop_guard_begin(void);
 /*
  * Registers the calling process as a tracer that the guard watches. Does nothing if there is no guard. There is a guard
  * only if the calling process or one of its ancestors has called stop_guard_begin(). Fails if too many tracers are
- * registered, or if /proc/PID/stat of the calling process cannot be read.
+ * registered, or if /proc/PID/stat of the calling process cannot be read. In the process that started the guard, also
+ * fails if the guard has ended and stop_guard_keep() could not start another one.
  */
 struct error *stop_guard_enter(void);
 
@@ -39,8 +40,10 @@ struct error *stop_guard_enter(void);
 void stop_guard_leave(void);
 
 /*
- * Starts a new guard if the guard was killed. Sends SIGCONT to the guard if the guard was stopped. Only the process
- * that started the guard can use this function. In all other processes, the function does nothing.
+ * Starts a new guard if the guard was killed. Sends SIGCONT to the guard if the guard was stopped. If no guard can be
+ * started, says so on standard error, once, and does what the guard would do in one look. So call this function often:
+ * each call tries again, and looks again. Only the process that started the guard can use this function. In all other
+ * processes, the function does nothing.
  */
 void stop_guard_keep(void);
 

@@ -4,6 +4,7 @@
 
 #include "heap/histogram.h"
 #include "heap/progress.h"
+#include "render/json_build.h"
 #include "render/render.h"
 
 json_t *head_json_integer(uint64_t value)
@@ -38,7 +39,7 @@ static json_t *doubts(const struct heap_walk *walk, bool collected)
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
 		if (of[i].is)
-			json_array_append_new(array, json_string(histogram_doubt_name(of[i].doubt)));
+			json_build_append(array, json_string(histogram_doubt_name(of[i].doubt)));
 	return array;
 }
 

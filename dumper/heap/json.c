@@ -1,6 +1,7 @@
 #include <jansson.h>
 
 #include "heap/histogram.h"
+#include "render/json_build.h"
 #include "render/render.h"
 
 static json_t *integer(uint64_t value)
@@ -17,8 +18,8 @@ static json_t *path_objects(const struct histogram *histogram, const struct heap
 		json_t *object = json_pack("{s:s, s:o}", "path", path->text, "objects", integer(path->objects));
 
 		if (object && histogram->has_paths_before)
-			json_object_set_new(object, "before", integer(path->before));
-		json_array_append_new(array, object);
+			json_build_set(object, "before", integer(path->before));
+		json_build_append(array, object);
 	}
 	return array;
 }
@@ -32,15 +33,15 @@ static json_t *row_object(const struct histogram *histogram, const struct heap_r
 		      "shady", integer(row->shady), "pinned", integer(row->pinned), "dead", integer(row->dead));
 
 	if (object && histogram->has_before)
-		json_object_set_new(object, "before",
-				    json_pack("{s:o, s:o, s:o}", "objects", integer(row->before.objects), "slot_bytes",
-					      integer(row->before.slot_bytes), "owned_bytes",
-					      integer(row->before.owned_bytes)));
+		json_build_set(object, "before",
+			       json_pack("{s:o, s:o, s:o}", "objects", integer(row->before.objects), "slot_bytes",
+					 integer(row->before.slot_bytes), "owned_bytes",
+					 integer(row->before.owned_bytes)));
 	if (object && histogram->has_paths)
-		json_object_set_new(object, "paths", path_objects(histogram, row));
+		json_build_set(object, "paths", path_objects(histogram, row));
 	if (object && histogram->mode == HEAP_UNPAUSED) {
-		json_object_set_new(object, "low", integer(row->low));
-		json_object_set_new(object, "high", integer(row->high));
+		json_build_set(object, "low", integer(row->low));
+		json_build_set(object, "high", integer(row->high));
 	}
 	return object;
 }
@@ -50,10 +51,10 @@ static json_t *pool_objects(const struct heap_totals *totals)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < totals->nr_pools; i++)
-		json_array_append_new(
-		    array, json_pack("{s:o, s:o, s:o, s:o}", "slot_size", integer(totals->pools[i].slot_size), "pages",
-				     integer(totals->pools[i].pages), "slots", integer(totals->pools[i].slots), "free",
-				     integer(totals->pools[i].free)));
+		json_build_append(array,
+				  json_pack("{s:o, s:o, s:o, s:o}", "slot_size", integer(totals->pools[i].slot_size),
+					    "pages", integer(totals->pools[i].pages), "slots",
+					    integer(totals->pools[i].slots), "free", integer(totals->pools[i].free)));
 	return array;
 }
 
@@ -63,7 +64,7 @@ static json_t *doubts(const struct histogram *histogram)
 
 	for (unsigned int i = 0; i < HEAP_DOUBTS; i++)
 		if (histogram->doubts >> i & 1)
-			json_array_append_new(array, json_string(histogram_doubt_name((enum heap_doubt)i)));
+			json_build_append(array, json_string(histogram_doubt_name((enum heap_doubt)i)));
 	return array;
 }
 
@@ -72,7 +73,7 @@ static json_t *path_doubts(const struct histogram *histogram)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < histogram->nr_path_doubts; i++)
-		json_array_append_new(array, json_string(histogram->path_doubts[i]));
+		json_build_append(array, json_string(histogram->path_doubts[i]));
 	return array;
 }
 
@@ -81,7 +82,7 @@ static json_t *tenths(const struct heap_totals *totals)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < HEAP_TENTHS; i++)
-		json_array_append_new(array, integer(totals->tenths[i]));
+		json_build_append(array, integer(totals->tenths[i]));
 	return array;
 }
 
@@ -97,7 +98,7 @@ bool histogram_json(const struct histogram *histogram, FILE *stream)
 	bool written;
 
 	for (size_t i = 0; i < histogram->nr_rows; i++)
-		json_array_append_new(classes, row_object(histogram, &histogram->rows[i]));
+		json_build_append(classes, row_object(histogram, &histogram->rows[i]));
 	root = json_pack(
 	    "{s:i, s:i, s:s?, s:s?, s:s?, s:s?, s:s, s:f, s:o, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
 	    "s:o, s:o, s:b, s:o, s:o}",

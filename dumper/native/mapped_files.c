@@ -15,6 +15,61 @@
 
 static const char vdso[] = "[vdso]";
 
+/* The kernel maps whole pages of this size. */
+#define PAGE UINT64_C(4096)
+
+/* The most segments of a file that are told apart. A program of lld has five. */
+#define MAX_SEGMENTS 64
+
+/* Where the program headers of a file say that its parts are mapped (elf(5), PT_LOAD). */
+struct segments {
+	Elf64_Phdr of[MAX_SEGMENTS];
+	size_t count; /* 0: not known */
+};
+
+static uint64_t page_of(uint64_t address)
+{
+	return address / PAGE * PAGE;
+}
+
+static void read_segments(int fd, struct segments *ret)
+{
+	Elf64_Phdr headers[MAX_SEGMENTS];
+	Elf64_Ehdr header;
+	size_t length;
+
+	ret->count = 0;
+	if (fd < 0 || pread(fd, &header, sizeof(header), 0) != sizeof(header) || header.e_phnum > MAX_SEGMENTS ||
+	    header.e_phentsize != sizeof(headers[0]))
+		return;
+	length = header.e_phnum * sizeof(headers[0]);
+	if (pread(fd, headers, length, (off_t)header.e_phoff) != (ssize_t)length)
+		return;
+	for (size_t i = 0; i < header.e_phnum; i++)
+		if (headers[i].p_type == PT_LOAD)
+			ret->of[ret->count++] = headers[i];
+}
+
+/*
+ * Whether a mapping is a part of the file whose beginning is mapped at `start`. Its offset does not tell: lld does not begin
+ * a segment at a new page of the file, so that two mappings have the same offset, both with the end of one segment and the
+ * beginning of the next; also offset 0.
+ */
+static bool is_part(const struct segments *segments, uint64_t start, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < segments->count; i++) {
+		const Elf64_Phdr *first = &segments->of[0], *segment = &segments->of[i];
+		const uint64_t base = start - (page_of(first->p_vaddr) - page_of(first->p_offset));
+		const uint64_t begin = base + page_of(segment->p_vaddr),
+			       end = base + segment->p_vaddr + segment->p_memsz;
+
+		if (mapping->start >= begin && mapping->start < end &&
+		    mapping->start - begin == mapping->offset - page_of(segment->p_offset))
+			return true;
+	}
+	return false;
+}
+
 /* Whether it is a program or library. Other files may be mapped, too, and a read of a FIFO would wait. */
 static bool is_program(const char *path, int fd)
 {
@@ -52,6 +107,7 @@ static bool open_all(struct mapped_files *files)
 {
 	const struct target *target = files->target;
 	const struct mapping *last = NULL;
+	struct segments segments = {.count = 0};
 	size_t file = MAPPED_NONE;
 
 	files->file_of = calloc(target->nr_mappings + 1, sizeof(*files->file_of));
@@ -62,10 +118,20 @@ static bool open_all(struct mapped_files *files)
 		const struct mapping *mapping = &target->mappings[i];
 
 		/* The mappings of a program follow each other; the first one has its headers. */
-		if (!last || mapping->offset <= last->offset || strcmp(mapping->path, last->path) != 0)
-			file =
-			    mapping->offset == 0 && files->count < MAX_FILES ? open_file(files, mapping) : MAPPED_NONE;
+		const bool same = last && strcmp(mapping->path, last->path) == 0;
+		const bool rises = same && mapping->offset > last->offset;
+
 		last = mapping;
+		files->file_of[i] = MAPPED_NONE;
+		if (same && file != MAPPED_NONE &&
+		    (segments.count > 0 ? is_part(&segments, files->of[file].start, mapping) : rises)) {
+			files->file_of[i] = file;
+			continue;
+		}
+		if (same && mapping->offset != 0)
+			continue;
+		file = mapping->offset == 0 && files->count < MAX_FILES ? open_file(files, mapping) : MAPPED_NONE;
+		read_segments(file == MAPPED_NONE ? -1 : files->of[file].fd, &segments);
 		files->file_of[i] = file;
 	}
 	return true;

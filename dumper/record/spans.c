@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/array.h"
 #include "base/text.h"
@@ -48,8 +49,10 @@ struct spans {
 	struct of_thread *threads; /* by rb_thread_t */
 	size_t nr_threads, capacity;
 	uint32_t next_id;
-	pid_t starting; /* the main thread of a process that was starting: it keeps the id `starting_id`; 0: none */
-	uint32_t starting_id;
+	pid_t starting;	      /* the main thread of a process that was starting: it keeps its id and serial; 0: none */
+	uint32_t starting_id; /* UINT32_MAX: it is not in these tables */
+	uint64_t starting_serial;
+	uint64_t serials;   /* that of the thread that was noted last (struct profile_thread); 0: there are none */
 	uint64_t origin_ns; /* time 0 of this part, by the clock of the observations */
 	uint64_t round;
 	uint64_t quiet_rounds, quiet_late, quiet_missed,
@@ -62,6 +65,22 @@ struct spans {
 	bool no_memory;
 };
 
+/* The number of a capture: by chance, so that two recordings do not have the same one. Without it there are no serials. */
+static uint64_t first_serial(void)
+{
+	uint32_t capture = 0;
+
+	return getrandom(&capture, sizeof(capture), GRND_NONBLOCK) == sizeof(capture) ? (uint64_t)capture << 32 : 0;
+}
+
+/* A serial for a thread; a thread that was renamed counts as another one. 0 if there are none, or none is left. */
+static uint64_t next_serial(struct spans *spans)
+{
+	if (spans->serials != 0 && (uint32_t)(spans->serials + 1) == 0)
+		spans->serials = 0;
+	return spans->serials == 0 ? 0 : ++spans->serials;
+}
+
 struct spans *spans_create(const struct spans_options *options)
 {
 	struct spans *spans = calloc(1, sizeof(*spans));
@@ -70,6 +89,7 @@ struct spans *spans_create(const struct spans_options *options)
 		return NULL;
 	spans->options = *options;
 	spans->tables_max = TABLES_MAX;
+	spans->serials = first_serial();
 	spans->encoder = encoder_create(options->process);
 	spans->nodes = stack_nodes_create();
 	if (!spans->encoder || !spans->nodes) {
@@ -164,7 +184,7 @@ static struct of_thread *thread_at(struct spans *spans, const struct observation
 	memmove(thread + 1, thread, (spans->nr_threads - at) * sizeof(*thread));
 	spans->nr_threads++;
 	*thread = (struct of_thread){.thread = seen->thread,
-				     .of = {.tid = seen->tid},
+				     .of = {.tid = seen->tid, .serial = next_serial(spans)},
 				     .id = UINT32_MAX,
 				     .quiet_rounds = spans->quiet_rounds,
 				     .quiet_late = spans->quiet_late,
@@ -177,6 +197,7 @@ static void say_thread(struct spans *spans, struct of_thread *thread)
 {
 	if (thread->id == UINT32_MAX && spans->starting != 0 && thread->of.tid == spans->starting && thread->of.main) {
 		thread->id = spans->starting_id;
+		thread->of.serial = spans->starting_serial;
 		spans->starting = 0;
 	}
 	if (thread->id == UINT32_MAX)
@@ -284,6 +305,7 @@ static bool read_new_name(struct spans *spans, const struct session *session, st
 		add_quiet_rounds(spans, thread);
 		end_span(spans, thread);
 		thread->id = UINT32_MAX;
+		thread->of.serial = next_serial(spans);
 	}
 	free(thread->text);
 	thread->text = text;
@@ -431,6 +453,7 @@ void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint6
 
 	if (start_ns >= end_ns)
 		return;
+	thread.of.serial = next_serial(spans);
 	say_thread(spans, &thread);
 	thread.span = (struct profile_span){
 	    .start_ns = start_ns,
@@ -443,6 +466,7 @@ void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint6
 	end_span(spans, &thread);
 	spans->starting = tid;
 	spans->starting_id = thread.id;
+	spans->starting_serial = thread.of.serial;
 }
 
 /*
@@ -465,7 +489,7 @@ static bool renew_tables(struct spans *spans, bool new_file)
 	if (new_file)
 		say_process(spans);
 	spans->next_id = 0;
-	spans->starting = 0;
+	spans->starting_id = UINT32_MAX;
 	for (size_t i = 0; i < spans->nr_threads; i++) {
 		spans->threads[i].stack.node = stacks[i];
 		spans->threads[i].id = UINT32_MAX;

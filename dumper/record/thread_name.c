@@ -15,9 +15,8 @@ char *thread_name_read(const struct session *session, uint64_t value)
 	ruby.memory = memory;
 	if (memory && value_is_object(value)) {
 		struct access access = ruby_access(&ruby);
-		struct bytes bytes = value_string(&access, value);
 
-		if (access.failed || !value_append(&text, &access, bytes) || text.failed)
+		if (!value_append_shortened(&text, &access, value, VALUE_NAME_MAX) || text.failed)
 			text_clear(&text);
 	}
 	memory_destroy(memory);

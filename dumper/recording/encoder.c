@@ -82,6 +82,7 @@ void encoder_thread(struct encoder *encoder, uint32_t id, const struct profile_t
 	bytes_add_number(&payload, thread->ractor);
 	bytes_add_byte(&payload, thread->main);
 	bytes_add_string(&payload, thread->name);
+	bytes_add_number(&payload, thread->serial);
 	say(&encoder->said, RECORD_THREAD, &payload);
 }
 

@@ -19,7 +19,7 @@ struct profile_store {
 	struct string_block *blocks;
 	const char **strings; /* all strings; `by_text` has their indexes */
 	size_t nr_strings, strings_capacity;
-	struct index_table by_text, functions, frames, nodes, processes, threads, wakers;
+	struct index_table by_text, functions, frames, nodes, processes, threads, serials, wakers;
 	size_t processes_capacity, threads_capacity, functions_capacity, frames_capacity, nodes_capacity,
 	    spans_capacity, wakers_capacity;
 	size_t bytes; /* size of all strings */
@@ -56,6 +56,7 @@ void profile_destroy(struct profile *profile)
 		index_table_clear(&store->nodes);
 		index_table_clear(&store->processes);
 		index_table_clear(&store->threads);
+		index_table_clear(&store->serials);
 		index_table_clear(&store->wakers);
 		free(store);
 	}
@@ -163,14 +164,35 @@ static uint64_t hash_thread(const void *item)
 	const struct profile_thread *thread = item;
 	uint64_t hash = hash_mix(hash_begin(thread->process), (uint64_t)thread->tid);
 
-	return hash_mix(hash_mix(hash, (uint64_t)(uintptr_t)thread->name), thread->main);
+	hash = hash_mix(hash_mix(hash, (uint64_t)(uintptr_t)thread->name), thread->main);
+	return hash_mix(hash, thread->ractor);
 }
 
 static bool same_thread(const void *a, const void *b)
 {
 	const struct profile_thread *x = a, *y = b;
 
-	return x->process == y->process && x->tid == y->tid && x->name == y->name && x->main == y->main;
+	return x->process == y->process && x->tid == y->tid && x->name == y->name && x->main == y->main &&
+	       x->ractor == y->ractor;
+}
+
+static uint64_t hash_serial(const void *item)
+{
+	const struct profile_thread *thread = item;
+
+	return hash_mix(hash_begin(thread->process), thread->serial);
+}
+
+static bool same_serial(const void *a, const void *b)
+{
+	const struct profile_thread *x = a, *y = b;
+
+	return x->process == y->process && x->serial == y->serial;
+}
+
+static bool of_one_capture(const struct profile_thread *a, const struct profile_thread *b)
+{
+	return a->serial != 0 && b->serial != 0 && a->serial >> 32 == b->serial >> 32;
 }
 
 static uint64_t hash_waker(const void *item)
@@ -194,6 +216,7 @@ static const struct index_items strings = {sizeof(const char *), hash_string, sa
 				nodes = {sizeof(struct profile_node), hash_node, same_node},
 				processes = {sizeof(struct profile_process), hash_process, same_process},
 				threads = {sizeof(struct profile_thread), hash_thread, same_thread},
+				serials = {sizeof(struct profile_thread), hash_serial, same_serial},
 				wakers = {sizeof(struct profile_waker), hash_waker, same_waker};
 
 /* Makes room for one more element of an array, whose indices are of 32 bits. */
@@ -336,21 +359,35 @@ uint32_t profile_add_process(struct profile *profile, const struct profile_proce
 
 uint32_t profile_find_thread(const struct profile *profile, const struct profile_thread *thread)
 {
-	return index_table_find(&profile->store->threads, &threads, profile->threads, thread);
+	const struct profile_store *store = profile->store;
+	uint32_t found = UINT32_MAX;
+
+	if (thread->serial != 0)
+		found = index_table_find(&store->serials, &serials, profile->threads, thread);
+	if (found != UINT32_MAX || thread->tid == 0)
+		return found;
+	found = index_table_find(&store->threads, &threads, profile->threads, thread);
+	return found != UINT32_MAX && of_one_capture(&profile->threads[found], thread) ? UINT32_MAX : found;
 }
 
-/* Sets a thread, and adds it to the table, unless an equal one is in it. */
+/* Sets a thread, and adds it to the tables, unless an equal one is in them. */
 static bool set_thread(struct profile *profile, uint32_t index, const struct profile_thread *thread)
 {
-	struct index_table *table = &profile->store->threads;
+	struct index_table *by_serial = &profile->store->serials, *table = &profile->store->threads;
 	uint32_t *slot;
 
-	if (!index_table_make_room(table, &threads, profile->threads))
+	if (!index_table_make_room(table, &threads, profile->threads) ||
+	    !index_table_make_room(by_serial, &serials, profile->threads))
 		return false;
 	profile->threads[index] = *thread;
 	slot = index_table_slot(table, &threads, profile->threads, thread);
 	if (*slot == 0)
 		index_table_enter(table, slot, index);
+	if (thread->serial == 0)
+		return true;
+	slot = index_table_slot(by_serial, &serials, profile->threads, thread);
+	if (*slot == 0)
+		index_table_enter(by_serial, slot, index);
 	return true;
 }
 

@@ -54,6 +54,9 @@ struct profile_thread {
 	const char *name; /* NULL if the thread has no name */
 	bool main;
 	uint64_t ractor; /* the number of the thread's ractor; the first ractor has number 1 */
+	/* Tells the threads of one capture apart, even if they have the same tid, one after the other. The upper 32 bits
+	   are the same for all threads of a capture. 0: not known. */
+	uint64_t serial;
 };
 
 enum profile_kind {
@@ -171,8 +174,9 @@ bool profile_add_span(struct profile *profile, const struct profile_span *span);
 uint32_t profile_find_process(const struct profile *profile, pid_t pid, uint64_t started);
 
 /*
- * Returns the index of the first thread that was added with this process, tid, name and `main`; UINT32_MAX if not
- * found.
+ * Returns the index of the thread that is the same thread, maybe in another recording; UINT32_MAX if not found. A thread
+ * with the same process and serial is the same. Otherwise, the first thread that was added with the same process, tid,
+ * name, ractor and `main` is the same, if the tid is known, and if the serials do not say that one capture saw two threads.
  */
 uint32_t profile_find_thread(const struct profile *profile, const struct profile_thread *thread);
 

@@ -198,10 +198,13 @@ static void read_process(struct record_reader *reader, struct byte_cursor *curso
 static uint32_t thread_for(struct record_reader *reader, const struct process_map *map,
 			   const struct profile_thread *thread)
 {
-	uint32_t index = thread->tid == 0 ? UINT32_MAX : profile_find_thread(reader->profile, thread);
+	uint32_t index = profile_find_thread(reader->profile, thread);
 
 	if (index == UINT32_MAX || (index < reader->said_capacity && reader->said_in[index] == map->generation))
 		index = profile_add_thread(reader->profile, thread);
+	/* From now on it is known by this capture's serial: a later thread of this capture is not taken for it. */
+	else if (thread->serial != 0 && !profile_replace_thread(reader->profile, index, thread))
+		return UINT32_MAX;
 	if (index == UINT32_MAX ||
 	    !make_room(reader, (void **)&reader->said_in, sizeof(*reader->said_in), index, &reader->said_capacity))
 		return UINT32_MAX;
@@ -237,6 +240,9 @@ static void read_thread(struct record_reader *reader, struct byte_cursor *cursor
 	thread.ractor = bytes_number(cursor);
 	thread.main = bytes_byte(cursor) != 0;
 	thread.name = next_string(reader, cursor);
+	/* Older recordings have nothing after this. */
+	if (bytes_left(cursor) > 0)
+		thread.serial = bytes_number(cursor);
 	if (!map || cursor->failed || id > map->threads.count || reader->profile->nr_threads >= RECORDING_THREADS_MAX) {
 		cursor->failed = true;
 		return;

@@ -1,6 +1,7 @@
 #include <jansson.h>
 
 #include "render/call.h"
+#include "render/json_build.h"
 
 #define NS_OF_S 1000000000.0
 
@@ -22,14 +23,14 @@ static json_t *fact_value(const struct fact *fact)
 	}
 	array = json_array();
 	for (size_t i = 0; i < fact->nr_items; i++)
-		json_array_append_new(array, facts_object(&fact->items[i]));
+		json_build_append(array, facts_object(&fact->items[i]));
 	return array;
 }
 
 static void add_facts(json_t *object, const struct facts *facts)
 {
 	for (size_t i = 0; i < facts->count; i++)
-		json_object_set_new(object, facts->list[i].name, fact_value(&facts->list[i]));
+		json_build_set(object, facts->list[i].name, fact_value(&facts->list[i]));
 }
 
 static json_t *facts_object(const struct facts *facts)
@@ -48,11 +49,11 @@ static json_t *descriptors_array(const struct call *call)
 		json_t *object = json_pack("{s:i}", "fd", call->fds[i].fd);
 
 		if (call->fds[i].role)
-			json_object_set_new(object, "role", json_string(call->fds[i].role));
+			json_build_set(object, "role", json_string(call->fds[i].role));
 		if (call->fds[i].events)
-			json_object_set_new(object, "events", json_string(call->fds[i].events));
+			json_build_set(object, "events", json_string(call->fds[i].events));
 		add_facts(object, &call->fds[i].facts);
-		json_array_append_new(array, object);
+		json_build_append(array, object);
 	}
 	return array;
 }
@@ -62,7 +63,7 @@ static json_t *arguments_array(const struct system_call *at)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < SYSTEM_CALL_ARGUMENTS; i++)
-		json_array_append_new(array, json_sprintf("0x%llx", (unsigned long long)at->arguments[i]));
+		json_build_append(array, json_sprintf("0x%llx", (unsigned long long)at->arguments[i]));
 	return array;
 }
 
@@ -72,7 +73,7 @@ static json_t *sentence_or_null(const struct call *call)
 	json_t *string;
 
 	call_add_sentence(&text, call);
-	string = text.data ? json_string(text.data) : json_null();
+	string = text.failed ? NULL : text.data ? json_string(text.data) : json_null();
 	text_clear(&text);
 	return string;
 }

@@ -1,6 +1,7 @@
 #include <jansson.h>
 
 #include "render/details.h"
+#include "render/json_build.h"
 
 static json_t *string_or_null(const char *text)
 {
@@ -10,12 +11,12 @@ static json_t *string_or_null(const char *text)
 /* Adds the members of a value: "value", "kind" and "certainty". */
 static void add_value(const struct trace_value *value, json_t *object)
 {
-	json_object_set_new(object, "value", string_or_null(value->text));
-	json_object_set_new(object, "kind", string_or_null(value->text ? value->kind : NULL));
-	json_object_set_new(object, "doubt",
-			    string_or_null(value->text || value->certainty != VALUE_EXACT
-					       ? trace_certainty_name(value->certainty)
-					       : trace_certainty_name(VALUE_UNREADABLE)));
+	json_build_set(object, "value", string_or_null(value->text));
+	json_build_set(object, "kind", string_or_null(value->text ? value->kind : NULL));
+	json_build_set(object, "doubt",
+		       string_or_null(value->text || value->certainty != VALUE_EXACT
+					  ? trace_certainty_name(value->certainty)
+					  : trace_certainty_name(VALUE_UNREADABLE)));
 }
 
 static json_t *local_object(const struct trace_local *local)
@@ -33,8 +34,8 @@ static json_t *source_object(const struct trace_details *details)
 	json_t *lines = details->no_source ? json_null() : json_array();
 
 	for (size_t i = 0; i < details->nr_lines; i++)
-		json_array_append_new(lines, json_pack("{s:I, s:o}", "line", (json_int_t)details->lines[i].number,
-						       "text", string_or_null(details->lines[i].text)));
+		json_build_append(lines, json_pack("{s:I, s:o}", "line", (json_int_t)details->lines[i].number, "text",
+						   string_or_null(details->lines[i].text)));
 	return json_pack("{s:o, s:o, s:o}", "lines", lines, "reason", string_or_null(details->no_source), "doubt",
 			 string_or_null(details->source_doubt));
 }
@@ -49,18 +50,17 @@ void details_json(const struct trace_frame *frame, json_t *object)
 	if (details->has_self) {
 		self = json_object();
 		add_value(&details->self, self);
-		json_object_set_new(object, "self", self);
+		json_build_set(object, "self", self);
 	}
 	if (details->wants_locals) {
 		locals = json_array();
 		for (size_t i = 0; i < details->nr_locals; i++)
-			json_array_append_new(locals, local_object(&details->locals[i]));
-		json_object_set_new(object, "locals", locals);
-		json_object_set_new(object, "locals_missing",
-				    string_or_null(trace_locals_missing_name(details->missing)));
+			json_build_append(locals, local_object(&details->locals[i]));
+		json_build_set(object, "locals", locals);
+		json_build_set(object, "locals_missing", string_or_null(trace_locals_missing_name(details->missing)));
 	}
 	if (details->wants_source)
-		json_object_set_new(object, "source", source_object(details));
+		json_build_set(object, "source", source_object(details));
 }
 
 static json_t *list(const char *const *of, size_t count)
@@ -68,7 +68,7 @@ static json_t *list(const char *const *of, size_t count)
 	json_t *array = of ? json_array() : json_null();
 
 	for (size_t i = 0; of && i < count; i++)
-		json_array_append_new(array, string_or_null(of[i]));
+		json_build_append(array, string_or_null(of[i]));
 	return array;
 }
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "render/call.h"
 #include "render/details.h"
+#include "render/json_build.h"
 #include "render/looks_json.h"
 #include "render/render.h"
 #include "render/waits_json.h"
@@ -37,16 +38,16 @@ static json_t *frame_object(const struct trace_frame *frame)
 				   "line", frame->has_line ? json_integer(frame->line) : json_null());
 
 	if (frame->kind == TRACE_NATIVE && object) {
-		json_object_set_new(object, "module", string_or_null(frame->module));
-		json_object_set_new(object, "address", address_or_null(frame->address));
-		json_object_set_new(object, "inlined", json_boolean(frame->inlined));
-		json_object_set_new(object, "lost", string_or_null(frame->lost));
+		json_build_set(object, "module", string_or_null(frame->module));
+		json_build_set(object, "address", address_or_null(frame->address));
+		json_build_set(object, "inlined", json_boolean(frame->inlined));
+		json_build_set(object, "lost", string_or_null(frame->lost));
 	} else if (frame->kind == TRACE_UNREADABLE && object) {
-		json_object_set_new(object, "address", address(frame->address));
-		json_object_set_new(object, "reason", string_or_null(validate_reason_name(frame->reason)));
+		json_build_set(object, "address", address(frame->address));
+		json_build_set(object, "reason", string_or_null(validate_reason_name(frame->reason)));
 	} else if (!frame->has_line && frame->path && object) {
-		json_object_set_new(object, "first_line", json_integer(frame->first_line));
-		json_object_set_new(object, "reason", string_or_null(validate_reason_name(REASON_PC_OUTSIDE)));
+		json_build_set(object, "first_line", json_integer(frame->first_line));
+		json_build_set(object, "reason", string_or_null(validate_reason_name(REASON_PC_OUTSIDE)));
 	}
 	details_json(frame, object);
 	return object;
@@ -57,7 +58,7 @@ json_t *render_json_frames(const struct trace_thread *thread)
 	json_t *frames = json_array();
 
 	for (size_t i = 0; i < thread->nr_frames; i++)
-		json_array_append_new(frames, frame_object(&thread->frames[i]));
+		json_build_append(frames, frame_object(&thread->frames[i]));
 	return frames;
 }
 
@@ -66,7 +67,7 @@ static json_t *core_object(const struct trace_core *core)
 	json_t *lacks = json_array();
 
 	for (size_t i = 0; i < core->nr_lacks; i++)
-		json_array_append_new(lacks, string_or_null(core->lacks[i]));
+		json_build_append(lacks, string_or_null(core->lacks[i]));
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "file", string_or_null(core->file), "program",
 			 string_or_null(core->program), "signal", integer_or_null(core->signal), "signal_name",
 			 string_or_null(core->signal_name), "address",
@@ -124,9 +125,9 @@ static json_t *thread_object(const struct trace *trace, const struct trace_threa
 		      waits_json_holds(thread), "frames", render_json_frames(thread));
 
 	if (object && thread->native)
-		json_object_set_new(object, "native", json_true());
+		json_build_set(object, "native", json_true());
 	if (object && thread->unplaced)
-		json_object_set_new(object, "unplaced", json_true());
+		json_build_set(object, "unplaced", json_true());
 	return object;
 }
 
@@ -135,7 +136,7 @@ static json_t *versions_fit(const struct trace *trace)
 	json_t *array = trace->version_source == VERSION_FITS ? json_array() : json_null();
 
 	for (size_t i = 0; i < trace->nr_versions_fit; i++)
-		json_array_append_new(array, json_string(trace->versions_fit[i]));
+		json_build_append(array, json_string(trace->versions_fit[i]));
 	return array;
 }
 
@@ -160,7 +161,9 @@ static int write_part(const char *part, size_t length, void *stream)
 
 bool render_json_write(const json_t *root, size_t flags, FILE *stream)
 {
-	return root && json_dump_callback(root, write_part, stream, flags) == 0;
+	const bool lacks = json_build_failed();
+
+	return root && !lacks && json_dump_callback(root, write_part, stream, flags) == 0;
 }
 
 json_t *render_json_object(const struct trace *trace)
@@ -169,7 +172,7 @@ json_t *render_json_object(const struct trace *trace)
 	json_t *root;
 
 	for (size_t i = 0; i < trace->nr_threads; i++)
-		json_array_append_new(threads, thread_object(trace, &trace->threads[i]));
+		json_build_append(threads, thread_object(trace, &trace->threads[i]));
 	root = json_pack(
 	    "{s:i, s:s, s:i, s:o, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o, s:o}, s:s, s:o, s:o, s:i, s:o, s:{s:o}, "
 	    "s:o, s:o, s:o, s:o}",
@@ -187,9 +190,11 @@ json_t *render_json_object(const struct trace *trace)
 	    list_object(trace->threads_missing, 0), "fibers",
 	    list_object(trace->fibers_missing, trace->nr_fibers_missing), "deadlocks", waits_json_deadlocks(trace),
 	    "threads", threads);
-	if (root && trace->arguments)
-		json_object_set_new(root, "args", details_json_arguments(trace->arguments));
-	return root && trace->look.number > 0 && !looks_json_add(root, trace) ? NULL : root;
+	if (trace->arguments)
+		json_build_set(root, "args", details_json_arguments(trace->arguments));
+	if (trace->look.number > 0)
+		looks_json_add(root, trace);
+	return root;
 }
 
 bool render_json(const struct trace *trace, FILE *stream)

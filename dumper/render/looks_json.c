@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "render/json_build.h"
 #include "render/render.h"
 #include "render/waits_json.h"
 #include "trace/merged.h"
@@ -57,9 +58,9 @@ static json_t *gone_array(const struct trace_look *look)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < look->nr_gone; i++)
-		json_array_append_new(array, json_pack("{s:o, s:o, s:o}", "thread", address_or_null(look->gone[i].id),
-						       "tid", integer_or_null(look->gone[i].tid), "name",
-						       string_or_null(look->gone[i].name)));
+		json_build_append(array, json_pack("{s:o, s:o, s:o}", "thread", address_or_null(look->gone[i].id),
+						   "tid", integer_or_null(look->gone[i].tid), "name",
+						   string_or_null(look->gone[i].name)));
 	return array;
 }
 
@@ -82,17 +83,13 @@ static json_t *progress_object(const struct trace_progress *progress)
 			 cpu_or_null(progress->has_cpu, progress->cpu_ns));
 }
 
-bool looks_json_add(json_t *root, const struct trace *trace)
+void looks_json_add(json_t *root, const struct trace *trace)
 {
 	json_t *threads = json_object_get(root, "threads");
-	bool enough = json_object_set_new(root, "look", look_object(trace)) == 0;
 
-	for (size_t i = 0; enough && i < trace->nr_threads; i++)
-		enough = json_object_set_new(json_array_get(threads, i), "progress",
-					     progress_object(&trace->threads[i].progress)) == 0;
-	if (!enough)
-		json_decref(root);
-	return enough;
+	json_build_set(root, "look", look_object(trace));
+	for (size_t i = 0; i < trace->nr_threads; i++)
+		json_build_set(json_array_get(threads, i), "progress", progress_object(&trace->threads[i].progress));
 }
 
 /* One of the looks that were merged. */
@@ -112,7 +109,7 @@ static json_t *stack_object(const struct merged_stack *stack)
 	json_t *object;
 
 	for (size_t i = 0; i < stack->nr_looks; i++)
-		json_array_append_new(looks, json_integer(stack->looks[i]));
+		json_build_append(looks, json_integer(stack->looks[i]));
 	object = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "looks", looks, "verdict",
 			   validate_verdict_name(stack->as->verdict), "reason",
 			   string_or_null(validate_reason_name(stack->as->reason)), "window",
@@ -120,7 +117,7 @@ static json_t *stack_object(const struct merged_stack *stack)
 			   stack->waits_differ ? json_null() : waits_json_lasting(stack->trace, stack->as), "frames",
 			   render_json_frames(stack->as));
 	if (object && stack->as->unplaced)
-		json_object_set_new(object, "unplaced", json_true());
+		json_build_set(object, "unplaced", json_true());
 	return object;
 }
 
@@ -130,8 +127,7 @@ static json_t *states_object(const struct merged_thread *thread)
 
 	for (size_t i = 0; i < MERGED_STATES; i++)
 		if (thread->states[i] > 0)
-			json_object_set_new(object, trace_state_name((enum trace_state)i),
-					    json_integer(thread->states[i]));
+			json_build_set(object, trace_state_name((enum trace_state)i), json_integer(thread->states[i]));
 	return object;
 }
 
@@ -141,7 +137,7 @@ static json_t *merged_thread_object(const struct merged_thread *thread)
 	json_t *stacks = json_array();
 
 	for (size_t i = 0; i < thread->nr_stacks; i++)
-		json_array_append_new(stacks, stack_object(&thread->stacks[i]));
+		json_build_append(stacks, stack_object(&thread->stacks[i]));
 	return json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:i, s:i, s:i, s:b, s:b, s:o, s:o, s:o, s:o}", "thread",
 			 address_or_null(as->id), "tid", integer_or_null(as->tid), "ractor",
 			 as->ended ? json_null() : json_integer((json_int_t)as->ractor), "name",
@@ -158,9 +154,9 @@ static json_t *looks_object(const struct merged *merged, unsigned int wanted, do
 	json_t *each = json_array(), *threads = json_array();
 
 	for (size_t i = 0; i < merged->nr_looks; i++)
-		json_array_append_new(each, one_look(&merged->looks[i]));
+		json_build_append(each, one_look(&merged->looks[i]));
 	for (size_t i = 0; i < merged->nr_threads; i++)
-		json_array_append_new(threads, merged_thread_object(&merged->threads[i]));
+		json_build_append(threads, merged_thread_object(&merged->threads[i]));
 	return json_pack("{s:i, s:f, s:o, s:o, s:o}", "wanted", (int)wanted, "interval_s", interval_s, "seconds",
 			 seconds(merged->ns), "each", each, "threads", threads);
 }
@@ -168,10 +164,10 @@ static json_t *looks_object(const struct merged *merged, unsigned int wanted, do
 bool render_merged_json(const struct merged *merged, unsigned int wanted, double interval_s, FILE *stream)
 {
 	json_t *root = render_json_object(merged->last);
-	bool written = root && json_object_set_new(root, "looks", looks_object(merged, wanted, interval_s)) == 0 &&
-		       render_json_write(root, JSON_COMPACT | JSON_REAL_PRECISION(7), stream) &&
-		       fputc('\n', stream) != EOF;
+	bool written;
 
+	json_build_set(root, "looks", looks_object(merged, wanted, interval_s));
+	written = render_json_write(root, JSON_COMPACT | JSON_REAL_PRECISION(7), stream) && fputc('\n', stream) != EOF;
 	json_decref(root);
 	return written;
 }

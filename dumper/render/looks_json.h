@@ -10,10 +10,10 @@
 #include "trace/trace.h"
 
 /*
- * Adds which look it is, and what each thread has done since the look before. If there is not enough memory, returns false, and
- * gives up the object.
- *   root  the object of the trace; its array `threads` is in the order of the trace
+ * Adds which look it is, and what each thread has done since the look before. If there is not enough memory, the next
+ * render_json_write() fails (json_build.h).
+ *   root  the object of the trace; its array `threads` is in the order of the trace; NULL if there was not enough memory
  */
-bool looks_json_add(json_t *root, const struct trace *trace);
+void looks_json_add(json_t *root, const struct trace *trace);
 
 #endif

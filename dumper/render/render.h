@@ -48,21 +48,23 @@ void render_merged_text(const struct merged *merged, unsigned int wanted, const 
 bool render_merged_json(const struct merged *merged, unsigned int wanted, double interval_s, FILE *stream);
 
 /*
- * Returns the object that render_json() writes; NULL if there is not enough memory. The caller owns the object.
+ * Returns the object that render_json() writes. The caller owns the object. If there is not enough memory, returns NULL, or an
+ * object that lacks something; the next render_json_write() then fails (json_build.h).
  */
 struct json_t *render_json_object(const struct trace *trace);
 
 /*
  * Writes a JSON value (jansson's json_t). Escapes every control character in the strings of the value (see
  * text_control()), because jansson itself escapes only the C0 control characters. Returns false if `root` is NULL, if
- * there is not enough memory, or if the stream fails.
+ * something could not be added to a value before (json_build.h; then it writes nothing), if there is not enough memory,
+ * or if the stream fails.
  *   flags  as for json_dumpf()
  */
 bool render_json_write(const struct json_t *root, size_t flags, FILE *stream);
 
 /*
- * Returns the frames of one thread as a JSON array (jansson's json_t); NULL if there is not enough memory. The caller
- * owns the array.
+ * Returns the frames of one thread as a JSON array (jansson's json_t). The caller owns the array. If there is not enough
+ * memory, it fails as render_json_object() does.
  */
 struct json_t *render_json_frames(const struct trace_thread *thread);
 

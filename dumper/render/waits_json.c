@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 
+#include "render/json_build.h"
 #include "trace/wait_graph.h"
 
 static json_t *address_or_null(uint64_t value)
@@ -60,11 +61,11 @@ json_t *waits_json_holds(const struct trace_thread *thread)
 	for (size_t i = 0; i < thread->nr_holds; i++) {
 		const struct trace_hold *hold = &thread->holds[i];
 
-		json_array_append_new(
-		    holds,
-		    json_pack("{s:o, s:o, s:o, s:o, s:o}", "mutex", address_or_null(hold->lock), "object",
-			      address_or_null(hold->object), "class", string_or_null(hold->class_name), "frame",
-			      hold->has_frame ? count(hold->frame) : json_null(), "waiters", count(hold->waiters)));
+		json_build_append(holds,
+				  json_pack("{s:o, s:o, s:o, s:o, s:o}", "mutex", address_or_null(hold->lock), "object",
+					    address_or_null(hold->object), "class", string_or_null(hold->class_name),
+					    "frame", hold->has_frame ? count(hold->frame) : json_null(), "waiters",
+					    count(hold->waiters)));
 	}
 	return holds;
 }
@@ -100,10 +101,10 @@ json_t *waits_json_lasting(const struct trace *trace, const struct trace_thread 
 	for (size_t i = 0; i < thread->nr_holds; i++) {
 		const struct trace_hold *hold = &thread->holds[i];
 
-		json_array_append_new(holds, json_pack("{s:o, s:o, s:o, s:o}", "mutex", address_or_null(hold->lock),
-						       "object", address_or_null(hold->object), "class",
-						       string_or_null(hold->class_name), "frame",
-						       hold->has_frame ? count(hold->frame) : json_null()));
+		json_build_append(holds,
+				  json_pack("{s:o, s:o, s:o, s:o}", "mutex", address_or_null(hold->lock), "object",
+					    address_or_null(hold->object), "class", string_or_null(hold->class_name),
+					    "frame", hold->has_frame ? count(hold->frame) : json_null()));
 	}
 	return json_pack("{s:o, s:o}", "lock", lasting_lock(trace, &thread->wait), "holds", holds);
 }
@@ -120,9 +121,9 @@ json_t *waits_json_deadlocks(const struct trace *trace)
 		json_t *entries = json_array();
 
 		for (size_t k = 0; k < deadlock->count; k++)
-			json_array_append_new(entries, count(deadlock->entries[k]));
-		json_array_append_new(deadlocks, json_pack("{s:o, s:b}", "threads", entries, "holder_ended",
-							   (int)deadlock->holder_ended));
+			json_build_append(entries, count(deadlock->entries[k]));
+		json_build_append(deadlocks, json_pack("{s:o, s:b}", "threads", entries, "holder_ended",
+						       (int)deadlock->holder_ended));
 	}
 	return deadlocks;
 }

@@ -73,6 +73,9 @@ static uint64_t ivar_by_shape(const struct ruby *ruby, struct access *access, ui
 						       (access_member(access, shape, F_shape_next_iv_index) - 1) * 8);
 		id = access_member(access, shape, F_shape_parent_id);
 	}
+	/* It may be one of those that were not searched. */
+	if (id < count)
+		access_fail(access, klass);
 	return 0;
 }
 
@@ -116,7 +119,8 @@ uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint64_t kla
 	table = access_member(access, class_ext(access, klass), F_classext_iv_tbl);
 	if (table == 0)
 		return 0;
-	st_each(access, table, MAX_IVARS, is_not_ivar, &ivar);
+	if (!st_each(access, table, MAX_IVARS, is_not_ivar, &ivar) && ivar.value == 0)
+		access_fail(access, klass);
 	return ivar.value;
 }
 

@@ -61,7 +61,8 @@ uint64_t class_real(struct access *access, uint64_t klass);
 uint64_t class_real_superclass(struct access *access, uint64_t klass);
 
 /*
- * The value of an instance variable of a class, by its name. Returns 0 if the class has none of that name. Up to 3.1, a
+ * The value of an instance variable of a class, by its name. Returns 0 if the class has none of that name. Sets
+ * access->failed if that is not known: it was not found among the first 256 of them, and there are more. Up to 3.1, a
  * class has a table of them in its rb_classext_struct, by ID; in 3.2, its shape tells where they are. For later Rubies,
  * always returns 0: see class_ivars_in_order().
  */

@@ -11,6 +11,12 @@
 /* How many enclosing environments are followed: blocks nested deeper than this do not parse. */
 #define MAX_NESTING 4096
 
+/*
+ * How many are followed for all frames of a stack together. A deep stack of 12,000 frames may have 40 for each frame. More,
+ * as in memory that leads in circles, would take seconds.
+ */
+#define ENVIRONMENTS_MAX (1u << 19)
+
 /* A word of an environment. An environment on the stack changes as soon as the thread goes on. */
 static uint64_t env_word(struct access *access, const struct stack_facts *facts, uint64_t ep, int index)
 {
@@ -128,18 +134,26 @@ static bool has_env_object(struct access *access, const struct stack_facts *fact
 	       value_type(access, object) == access_enum(access, E_RUBY_T_DATA);
 }
 
-/* rb_vm_frame_method_entry(): follows the enclosing environments up to and including the local one. */
+/*
+ * rb_vm_frame_method_entry(): follows the enclosing environments up to and including the local one.
+ *   left  how many more may be followed for this stack
+ */
 static uint64_t method_of_frame(const struct ruby *ruby, struct access *access, const struct stack_facts *facts,
-				uint64_t ep)
+				uint64_t ep, size_t *left)
 {
 	for (int i = 0; i < MAX_NESTING && !access->failed; i++) {
 		struct env env = read_env(access, facts, ep);
 		uint64_t method = method_of_slot(ruby, access, env.me_cref, env.local);
 
+		if (*left == 0)
+			break;
+		--*left;
 		if (method != 0 || env.local)
 			return method;
 		ep = env.previous;
 	}
+	/* There may be one further out. */
+	access_fail(access, ep);
 	return 0;
 }
 
@@ -201,7 +215,7 @@ static enum reason check_code(const struct ruby *ruby, const struct access *acce
 
 /* Checks a frame by that to which its words lead. `method` is the one of the frame itself, which it has up to Ruby 2.2. */
 static void check_frame(const struct ruby *ruby, const struct stack *stack, struct frame_facts facts, uint64_t method,
-			struct frame *ret)
+			size_t *left, struct frame *ret)
 {
 	struct access access = ruby_access(ruby);
 	struct env env;
@@ -227,7 +241,7 @@ static void check_frame(const struct ruby *ruby, const struct stack *stack, stru
 	if (ret->kind != FRAME_RUBY && ret->kind != FRAME_CFUNC)
 		return;
 	ret->method =
-	    layout_has(ruby->layout, F_cfp_me) ? method : method_of_frame(ruby, &access, &stack->facts, facts.ep);
+	    layout_has(ruby->layout, F_cfp_me) ? method : method_of_frame(ruby, &access, &stack->facts, facts.ep, left);
 	magic = facts.flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK);
 	ret->finish = has_flag(&ruby->layout->enumerators[E_VM_FRAME_FLAG_FINISH], facts.flags);
 	ret->own_method = magic == access_enum(&access, E_VM_FRAME_MAGIC_METHOD) ||
@@ -237,8 +251,9 @@ static void check_frame(const struct ruby *ruby, const struct stack *stack, stru
 		ret->kind = FRAME_UNREADABLE;
 }
 
-/* Reads a frame, which changes as soon as the thread goes on, and checks it. */
-static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, struct frame *ret)
+/* Reads a frame, which changes as soon as the thread goes on, and checks it. `left`: see method_of_frame(). */
+static void read_frame(const struct ruby *ruby, const struct stack *stack, uint64_t cfp, size_t *left,
+		       struct frame *ret)
 {
 	struct access access = ruby_access(ruby);
 	const struct jit_frame running = jit_frame_read(ruby, &access, cfp);
@@ -266,7 +281,7 @@ static void read_frame(const struct ruby *ruby, const struct stack *stack, uint6
 	if (access.failed)
 		return;
 	kind = memory_reads(ruby->memory, MEMORY_LASTS);
-	check_frame(ruby, stack, facts, method, ret);
+	check_frame(ruby, stack, facts, method, left, ret);
 	memory_reads(ruby->memory, kind);
 }
 
@@ -274,6 +289,7 @@ bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t li
 {
 	const struct context_members members = context_members(ruby->layout);
 	struct access access = ruby_access(ruby);
+	size_t left = ENVIRONMENTS_MAX;
 	uint64_t end, count;
 	bool is_own;
 
@@ -319,7 +335,7 @@ bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t li
 		if (known)
 			*frame = *known;
 		else
-			read_frame(ruby, ret, cfp, frame);
+			read_frame(ruby, ret, cfp, &left, frame);
 		if (frame->reason != REASON_NONE && ret->reason == REASON_NONE)
 			ret->reason = frame->reason;
 	}

@@ -59,7 +59,7 @@ static void add_thread(const struct heap_roots *roots, size_t index, struct text
 {
 	const struct ruby_threads *threads = &roots->threads;
 	struct access access = ruby_access(roots->ruby);
-	struct bytes name;
+	struct text name = {0};
 
 	if (index >= threads->count) {
 		text_format(text, "a thread that has ended");
@@ -72,12 +72,11 @@ static void add_thread(const struct heap_roots *roots, size_t index, struct text
 	text_format(text, "thread %zu", index + 1);
 	if (!value_is_object(threads->threads[index].name))
 		return;
-	name = value_string(&access, threads->threads[index].name);
-	if (access.failed || name.length == 0)
-		return;
-	text_format(text, " \"");
-	value_append(text, &access, name);
-	text_format(text, "\"");
+	if (!value_append_shortened(&name, &access, threads->threads[index].name, VALUE_NAME_MAX))
+		text_clear(&name);
+	if (name.data)
+		text_format(text, " \"%s\"", name.data);
+	text_clear(&name);
 }
 
 static void add_stack(const struct heap_roots *roots, const struct heap_root *root, struct text *text)

@@ -32,7 +32,7 @@ static void add_id(const struct ruby *ruby, struct access *access, uint64_t id, 
 static void add_string(struct access *access, uint64_t object, struct text *text)
 {
 	struct access try = *access;
-	struct bytes bytes = value_string(&try, object);
+	struct bytes bytes = value_long_string(&try, object);
 	const uint64_t length = bytes.length;
 
 	if (try.failed) {

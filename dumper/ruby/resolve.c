@@ -86,15 +86,14 @@ const char *resolver_string(struct resolver *resolver, uint64_t value)
 {
 	struct access access = ruby_access(resolver->ruby);
 	const enum memory_kind kind = memory_reads(access.memory, MEMORY_LASTS);
-	const char *text = NULL;
-	struct bytes bytes = {0};
+	const char *kept = NULL;
+	struct text text = {0};
 
-	if (value_is_object(value))
-		bytes = value_string(&access, value);
-	if (value_is_object(value) && !access.failed)
-		text = keep_bytes(resolver, &access, bytes);
+	if (value_is_object(value) && value_append_shortened(&text, &access, value, VALUE_NAME_MAX))
+		kept = keep(resolver, &text);
+	text_clear(&text);
 	memory_reads(access.memory, kind);
-	return text;
+	return kept;
 }
 
 /* Writes a label and, separately, a name: if the name of a class cannot be read, the name is the label. */

@@ -85,8 +85,8 @@ bool resolver_settle(struct resolver *resolver, const struct collections *then, 
 size_t resolver_bytes(const struct resolver *resolver);
 
 /*
- * A copy of a String of the target, as text. The trace owns the copy. NULL if `value` is nil, or if the String cannot
- * be read.
+ * A copy of a String of the target, as text, of at most about VALUE_NAME_MAX bytes: "…" stands for the others. The trace
+ * owns the copy. NULL if `value` is nil, or if the String cannot be read.
  */
 const char *resolver_string(struct resolver *resolver, uint64_t value);
 

@@ -17,6 +17,9 @@ static const char single_operators[] = "!%&*+-/<>^`|~";
 /* Limits for lists that can be long. */
 enum { MAX_SYMBOLS = 512, MAX_RACTOR = 1 << 20 };
 
+/* More bytes than the name of a thread has. */
+#define NAME_LENGTH_MAX (UINT64_C(1) << 30)
+
 /*
  * thread.c, thread_create_core(): each thread that Ruby made has an invocation type, but the first thread has none.
  * After a fork the main thread can be a thread that Ruby made (thread.c, rb_thread_atfork).
@@ -187,7 +190,8 @@ static struct error *test_name(const struct self_test *test, const struct ruby_t
 	if (thread->name == 0 || thread->name == access_enum(&access, E_RUBY_Qnil))
 		return NULL;
 	kind = memory_reads(access.memory, MEMORY_LASTS);
-	value_string(&access, thread->name);
+	if (value_long_string(&access, thread->name).length > NAME_LENGTH_MAX)
+		access_fail(&access, thread->name);
 	memory_reads(access.memory, kind);
 	return access.failed ? finding("a thread's name is not a String, or cannot be read (at 0x%llx)",
 				       (unsigned long long)access.address)

@@ -155,6 +155,24 @@ bool value_bytes_are(struct access *access, struct bytes bytes, const char *expe
 	       access_bytes(access, bytes.address, buffer, length) && memcmp(buffer, expected, length) == 0;
 }
 
+/* So many bytes of text are the escaped parts of a character that was cut. */
+#define CUT_CHARACTER 12u
+
+bool value_append_shortened(struct text *text, struct access *access, uint64_t value, uint64_t max)
+{
+	const size_t before = text->length;
+	struct bytes bytes = value_long_string(access, value);
+	const bool cut = bytes.length > max;
+
+	if (cut)
+		bytes.length = max;
+	if (!value_append(text, access, bytes))
+		return false;
+	if (cut && text->length - before > CUT_CHARACTER)
+		text_shorten(text, before, text->length - before - CUT_CHARACTER);
+	return true;
+}
+
 bool value_append(struct text *text, struct access *access, struct bytes bytes)
 {
 	uint8_t *buffer;

@@ -80,6 +80,15 @@ bool value_bytes_are(struct access *access, struct bytes bytes, const char *expe
 /* Whether bytes of the target begin with `expected`. False if the bytes cannot be read. */
 bool value_bytes_begin(struct access *access, struct bytes bytes, const char *expected);
 
+/* How many bytes of the name of a thread are shown. */
+#define VALUE_NAME_MAX 4096u
+
+/*
+ * Appends the first bytes of a String to a text, at most about `max` and VALUE_STRING_MAX. "…" stands for the others. If
+ * `value` is not a String, or cannot be read, returns false and sets access->failed.
+ */
+bool value_append_shortened(struct text *text, struct access *access, uint64_t value, uint64_t max);
+
 /* Appends bytes of the target to a text. If the bytes cannot be read, returns false and sets access->failed. */
 bool value_append(struct text *text, struct access *access, struct bytes bytes);
 

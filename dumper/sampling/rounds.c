@@ -230,6 +230,15 @@ static bool take_without_native(struct rounds *rounds, struct watched *watched, 
 }
 
 /*
+ * Whether the sample of a thread that sleeps has all that can be had, whether it is a whole stack or not: the same stack would
+ * be too deep at the next try, and also if the thread were stopped.
+ */
+static bool is_settled(const struct sample *sample)
+{
+	return sample->reason == REASON_NONE || sample->reason == REASON_TOO_DEEP;
+}
+
+/*
  * Takes the stack of a thread into the sample. If the thread has woken up since the look, looks again: it may be asleep
  * again.
  */
@@ -237,7 +246,7 @@ static void take_stack(struct rounds *rounds, struct watched *watched, struct ta
 {
 	for (unsigned int looks = 0; look->known && look->asleep && looks < LOOKS_MAX; looks++) {
 		sampler_take(rounds->sampler, &source_asleep, &watched->subject, true, sample);
-		if (task_sleeps_on(&watched->subject.task, look) && sample->reason == REASON_NONE) {
+		if (task_sleeps_on(&watched->subject.task, look) && is_settled(sample)) {
 			watched->look = *look;
 			return;
 		}

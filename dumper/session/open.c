@@ -59,6 +59,16 @@ static struct error *finish(struct session *session, struct error *error, struct
 	return error;
 }
 
+/* Whether the process is still the one that started then. */
+static struct error *check_started(pid_t pid, uint64_t started)
+{
+	struct process_stat now;
+
+	if (process_stat_read("/proc", pid, &now) && now.started == started)
+		return NULL;
+	return error_create(EXIT_FAILED, "process %d has ended", pid);
+}
+
 struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret, struct trace **trace)
 {
 	struct session *session = calloc(1, sizeof(*session));
@@ -80,6 +90,9 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 	error = time_limit_begin("process", pid, options->time_limit_s);
 	if (!error)
 		error = live_open(pid, &session->target);
+	/* Once it is open: so that it was this process all the time. */
+	if (!error && options->started != 0)
+		error = check_started(pid, options->started);
 	if (!error && options->sampling)
 		error = live_check_calls(session->target);
 	if (!error && options->sampling && !options->no_stop)
@@ -126,6 +139,7 @@ struct error *session_open_target(const struct target_options *from, bool no_sto
 {
 	const struct mixed_options none = {MIXED_NONE, false};
 	const struct session_options live = {
+	    .started = from->started,
 	    .no_stop = no_stop,
 	    .native = native ? *native : none,
 	    .offsets = from->offsets,

@@ -9,6 +9,9 @@
 #include "session/session.h"
 
 struct session_options {
+	/* When the process started, as in struct process_stat. If the pid belongs to another process now, the process has
+	   ended. 0: any process. */
+	uint64_t started;
 	bool no_stop;		     /* do not pause the target */
 	struct mixed_options native; /* which native frames the trace gets; not with `no_stop` */
 	bool sampling;		   /* fail if sampling is impossible (see live_check_calls(), live_check_stopping()) */
@@ -33,9 +36,9 @@ struct session_core_options {
  *   trace  receives the trace of all stacks. The trace's pid, version and layout are not set yet. The caller destroys
  *          the trace
  *
- * Fails if there is no such process, or if `pid` is the tid of a thread that is not a main thread. Also fails if the
- * kernel refuses access, if the process is not a Ruby process, or if no layout fits. Ends rbdump if there is no result
- * within the time limit (time_limit.h).
+ * Fails if there is no such process, or no longer, or if `pid` is the tid of a thread that is not a main thread. Also
+ * fails if the kernel refuses access, if the process is not a Ruby process, or if no layout fits. Ends rbdump if there
+ * is no result within the time limit (time_limit.h).
  */
 struct error *session_open(pid_t pid, const struct session_options *options, struct session **ret,
 			   struct trace **trace);

@@ -141,26 +141,24 @@ static void close_process(struct target *target)
 	address_map_clear(&target->uninterruptible);
 	if (target->memory_fd >= 0)
 		close(target->memory_fd);
+	else if (target->maps_fd >= 0)
+		close(target->maps_fd);
 }
 
 bool live_is_gone(const struct target *target)
 {
-	struct target now = {.pid = target->pid};
-	bool gone = true;
 	uint8_t byte;
 
 	if (target->nr_mappings == 0)
 		return false;
 	if (target->memory_fd >= 0)
 		return pread(target->memory_fd, &byte, 1, (off_t)target->mappings[0].start) == 0;
-	if (read_first_byte(target))
-		return false;
-	/* After exec, the mappings are other ones. If they are the same, only that page is not readable. */
-	if (errno == EFAULT && read_mappings(&now)) {
-		gone = now.nr_mappings == 0 || now.mappings[0].start != target->mappings[0].start;
-		drop_mappings(&now);
-	}
-	return gone;
+	/*
+	 * The addresses tell nothing: another program can have the same ones. An open maps file stays that of the memory at
+	 * the time when it was opened, and anybody may open it who may read the memory (fs/proc/task_mmu.c since v3.18,
+	 * proc_maps_open(), m_start()): it has no lines once that memory is gone, and an error once the process is.
+	 */
+	return pread(target->maps_fd, &byte, 1, 0) <= 0;
 }
 
 /* Reads a page without /proc/PID/mem. */
@@ -352,7 +350,11 @@ struct error *live_open(pid_t pid, struct target **ret)
 	target->executable = read_executable(pid);
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
 	target->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (!target->executable)
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	target->maps_fd = target->memory_fd < 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (target->memory_fd < 0 && target->maps_fd < 0)
+		error = diagnose_refusal("/proc", pid, errno);
+	else if (!target->executable)
 		error = error_no_memory();
 	else if (!read_mappings(target))
 		error = errno == ENOMEM ? error_no_memory() : diagnose_refusal("/proc", pid, errno);

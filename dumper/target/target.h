@@ -125,7 +125,8 @@ struct target {
 	size_t nr_threads, threads_capacity;
 
 	/* Live: */
-	int memory_fd;	     /* /proc/PID/mem */
+	int memory_fd;	     /* /proc/PID/mem; -1: the kernel refused to open it */
+	int maps_fd;	     /* if memory_fd is -1: /proc/PID/maps, of the program that ran when it was opened */
 	bool stopped;	     /* true between live_stop() and live_resume() */
 	uint64_t stopped_ns; /* time of the first thread's stop (CLOCK_MONOTONIC); 0: no thread was stopped */
 	uint64_t pause_ns;   /* duration of the last stop: from the first thread's stop to the last resume */

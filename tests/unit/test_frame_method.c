@@ -6,10 +6,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "synthetic_stack.h"
+
+/* How many frames a stack has that leads in circles; each could be followed 4096 times. */
+enum { DEEP = 200 };
 
 static void test_c_functions(void **state)
 {
@@ -214,12 +218,44 @@ static void test_circle(void **state)
 	two = env(&stack, 0, one, block);
 	synthetic_put_word(s, one - 8, two);
 	push(&stack, PC, code, one);
-	assert_one(&stack, FRAME_RUBY, REASON_NONE, 0);
+	assert_one(&stack, FRAME_UNREADABLE, REASON_METHOD_UNREADABLE, 0);
 	stack = new_stack(s);
 	one = env(&stack, 0, 0, synthetic_enum(s, E_VM_FRAME_MAGIC_CFUNC));
 	synthetic_put_word(s, one - 8, one);
 	push(&stack, 0, 0, one);
-	assert_one(&stack, FRAME_UNREADABLE, REASON_NO_METHOD, 0);
+	assert_one(&stack, FRAME_UNREADABLE, REASON_METHOD_UNREADABLE, 0);
+}
+
+static double cpu_seconds(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Hostile: each frame of a deep stack is in such a circle. All of them together take no longer than a moment. */
+static void test_many_circles(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t code = synthetic_imemo(s, S_iseq, E_imemo_iseq), block = synthetic_enum(s, E_VM_FRAME_MAGIC_BLOCK);
+	struct vm_stack stack = new_stack(s);
+	uint64_t one = env(&stack, synthetic_imemo(s, S_svar, E_imemo_cref), 0, block);
+	struct stack walked;
+	double before;
+
+	synthetic_put_word(s, one - 8, one);
+	/* The outermost frame is right, but so many environments were followed before that it is not known. */
+	push(&stack, PC, code, env(&stack, new_method(s), 0, local(s, E_VM_FRAME_MAGIC_METHOD)));
+	for (int i = 0; i < DEEP; i++)
+		push(&stack, PC, code, one);
+	before = cpu_seconds();
+	walked = walk(&stack);
+	assert_true(cpu_seconds() - before < 1);
+	assert_int_equal(walked.nr_frames, DEEP + 1);
+	for (int i = 0; i <= DEEP; i++)
+		assert_int_equal(walked.frames[i].reason, REASON_METHOD_UNREADABLE);
+	stack_clear(&walked);
 }
 
 /* In the middle of compaction. */
@@ -323,6 +359,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_escaped, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_forwarded, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_circle, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_many_circles, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_moved, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_two_words, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_method_in_frame, synthetic_set_up, synthetic_tear_down),

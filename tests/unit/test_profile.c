@@ -88,12 +88,13 @@ static void test_found_again(void **state)
 	/* The same once more is another one; the first is found. */
 	assert_int_equal(profile_add_thread(profile, &thread), 1);
 	assert_int_equal(profile_find_thread(profile, &thread), 0);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		other = thread;
 		other.process = i == 0;
 		other.tid = i == 1 ? 8 : 7;
 		other.name = i == 2 ? profile_string(profile, "worker") : NULL;
 		other.main = i != 3;
+		other.ractor = i == 4 ? 2 : 0;
 		assert_int_equal(profile_find_thread(profile, &other), UINT32_MAX);
 	}
 	/* By what it is now, and not by what it was; also when the table has grown. */
@@ -108,6 +109,35 @@ static void test_found_again(void **state)
 	}
 	other.name = profile_string(profile, "worker 5");
 	assert_int_equal(profile_find_thread(profile, &other), UINT32_MAX);
+	profile_destroy(profile);
+}
+
+/* What one capture calls two threads is two threads; another capture has serials of its own. */
+static void test_serials(void **state)
+{
+	enum { ONE = 1, OTHER = 2 };
+	struct profile *profile = profile_create();
+	struct profile_thread thread = {.tid = 7, .ractor = 1};
+	const uint64_t one = UINT64_C(1) << 32, another = UINT64_C(2) << 32;
+
+	(void)state;
+	thread.serial = one + ONE;
+	assert_int_equal(profile_add_thread(profile, &thread), 0);
+	thread.serial = one + OTHER;
+	assert_int_equal(profile_find_thread(profile, &thread), UINT32_MAX);
+	assert_int_equal(profile_add_thread(profile, &thread), 1);
+	assert_int_equal(profile_find_thread(profile, &thread), 1);
+	/* Also if its tid was not known before, or is not known now. */
+	thread.tid = 0;
+	assert_int_equal(profile_find_thread(profile, &thread), 1);
+	thread = (struct profile_thread){.tid = 7, .ractor = 1, .serial = another + OTHER};
+	assert_int_equal(profile_find_thread(profile, &thread), 0);
+	thread.serial = 0;
+	assert_int_equal(profile_find_thread(profile, &thread), 0);
+	thread.tid = 0;
+	assert_int_equal(profile_find_thread(profile, &thread), UINT32_MAX);
+	thread = (struct profile_thread){.process = 1, .tid = 7, .ractor = 1, .serial = one + ONE};
+	assert_int_equal(profile_find_thread(profile, &thread), UINT32_MAX);
 	profile_destroy(profile);
 }
 
@@ -167,11 +197,9 @@ static void test_lines_of_one_hash(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_tables),
-	    cmocka_unit_test(test_functions_differ),
-	    cmocka_unit_test(test_found_again),
-	    cmocka_unit_test(test_long_strings),
-	    cmocka_unit_test(test_lines_of_one_hash),
+	    cmocka_unit_test(test_tables),	 cmocka_unit_test(test_functions_differ),
+	    cmocka_unit_test(test_found_again),	 cmocka_unit_test(test_serials),
+	    cmocka_unit_test(test_long_strings), cmocka_unit_test(test_lines_of_one_hash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "render/render.h"
 #include "synthetic_trace.h"
+#include "target/call.h"
 
 static void test_json_of_versions_that_fit(void **state)
 {
@@ -201,6 +202,109 @@ static void test_json_cannot_be_written(void **state)
 	fclose(full);
 }
 
+/* How many allocations jansson has asked for, and which of them fails: the others succeed, also the later ones. */
+static size_t allocations, failing;
+
+static void *allocate_but_one(size_t size)
+{
+	return ++allocations == failing ? NULL : malloc(size);
+}
+
+/* What is written while one allocation of jansson fails, 0: none; NULL if that failed. The caller frees it. */
+static char *written_without(const struct merged *merged, size_t one)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+	bool written;
+
+	assert_non_null(stream);
+	json_set_alloc_funcs(allocate_but_one, free);
+	allocations = 0;
+	failing = one;
+	written = merged ? render_merged_json(merged, 2, 0.5, stream) : render_json(&trace, stream);
+	json_set_alloc_funcs(malloc, free);
+	fclose(stream);
+	if (written)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/*
+ * Whatever there is no memory for: the output is whole, or it is an error. And a failure is not remembered for longer than it
+ * matters. Returns how many allocations it takes.
+ */
+static size_t assert_whole_or_failed(const struct merged *merged)
+{
+	char *whole = written_without(merged, 0), *text;
+	const size_t count = allocations;
+
+	assert_non_null(whole);
+	for (size_t one = 1; one <= count; one++) {
+		text = written_without(merged, one);
+		if (text)
+			assert_string_equal(text, whole);
+		free(text);
+	}
+	text = written_without(merged, 0);
+	assert_string_equal(text, whole);
+	free(text);
+	free(whole);
+	return count;
+}
+
+/* Each part of the JSON, of which none may be missing unseen. */
+static void test_json_without_memory(void **state)
+{
+	static char kind[] = "pipe";
+	static const char *words[] = {"ruby", "a.rb"};
+	struct trace_local locals[] = {{.name = "count", .value = {.text = "1", .kind = "Integer"}}};
+	struct trace_line lines[] = {{.number = 12, .text = "open"}};
+	struct trace_details details = {.has_self = true,
+					.self = {.text = "#<Shop>", .kind = "Shop"},
+					.wants_locals = true,
+					.locals = locals,
+					.nr_locals = 1,
+					.wants_source = true,
+					.lines = lines,
+					.nr_lines = 1};
+	struct trace_hold holds[] = {{.lock = 0x1000, .object = 0x2000, .class_name = "Thread::Mutex"}};
+	struct trace_arguments arguments = {.line = words, .nr_line = 2, .names = words, .nr_names = 1};
+	struct fact items[] = {{.name = "fd", .kind = FACT_NUMBER, .number = 5}};
+	struct facts item = {.list = items, .count = 1};
+	struct fact facts[] = {{.name = "kind", .kind = FACT_TEXT, .text = kind},
+			       {.name = "ends", .kind = FACT_LIST, .items = &item, .nr_items = 1}};
+	struct call_fd descriptors[] = {{.fd = 4, .facts = {.list = facts, .count = 2}}};
+	struct call call = {.name = "read", .action = "reads", .fds = descriptors, .nr_fds = 1};
+	size_t entries[] = {0};
+	struct trace_deadlock deadlocks[] = {{.entries = entries, .count = 1}};
+	unsigned int looks_of_stack[] = {1, 2};
+	struct merged_stack stacks[] = {{.as = &threads[0], .looks = looks_of_stack, .nr_looks = 2}};
+	struct merged_thread merged_threads[] = {
+	    {.as = &threads[0], .nr_looks = 2, .stacks = stacks, .nr_stacks = 1, .states = {[STATE_RUNNING] = 2}}};
+	struct merged_look looks[] = {{.number = 1}, {.number = 2}};
+	const struct merged merged = {
+	    .last = &trace, .looks = looks, .nr_looks = 2, .threads = merged_threads, .nr_threads = 1};
+	struct trace_gone gone[] = {{.id = 0x3000, .tid = 7, .name = "gone"}};
+
+	(void)state;
+	assert_true(assert_whole_or_failed(NULL) > 20);
+	frames[0].details = &details;
+	threads[0].holds = holds;
+	threads[0].nr_holds = 1;
+	threads[0].call = &call;
+	threads[0].wait = (struct trace_wait){.kind = WAIT_MUTEX, .object = 0x2000, .holder_state = HOLDER_KNOWN};
+	threads[0].progress = (struct trace_progress){.moved = MOVED_YES, .has_cpu = true, .cpu_ns = 5};
+	trace.arguments = &arguments;
+	trace.waits_of_one_moment = true;
+	trace.deadlocks = deadlocks;
+	trace.nr_deadlocks = 1;
+	trace.look = (struct trace_look){.number = 2, .before = 1, .gone = gone, .nr_gone = 1};
+	assert_true(assert_whole_or_failed(NULL) > 100);
+	assert_true(assert_whole_or_failed(&merged) > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +315,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_json_strings, set_up_trace),
 	    cmocka_unit_test_setup(test_json_without_threads, set_up_trace),
 	    cmocka_unit_test_setup(test_json_cannot_be_written, set_up_trace),
+	    cmocka_unit_test_setup(test_json_without_memory, set_up_trace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "ruby/resolve.h"
+#include "ruby/value.h"
 #include "synthetic.h"
 
 static uint64_t word_of(struct synthetic *s, uint64_t object, enum layout_member_id id)
@@ -429,12 +430,25 @@ static void test_strings(void **state)
 	uint64_t text = synthetic_string(s, "na\xffme"), none = 0, array = synthetic_array(s, &none, 1);
 	struct trace *trace = trace_create();
 	struct resolver *resolver = resolver_create(&s->ruby, trace);
+	char long_name[VALUE_NAME_MAX + 4];
+	const char *shown;
 
+	for (size_t i = 0; i < sizeof(long_name); i++)
+		long_name[i] = "あ"[i % 3];
+	long_name[sizeof(long_name) - 1] = '\0';
 	assert_string_equal(resolver_string(resolver, text), "na\\xFFme");
 	assert_null(resolver_string(resolver, 0));
 	assert_null(resolver_string(resolver, synthetic_enum(s, E_RUBY_Qnil)));
 	assert_null(resolver_string(resolver, NOWHERE));
 	assert_null(resolver_string(resolver, array));
+	/* What is left out of a long one is marked, and no character is cut; its length may be any. */
+	text = synthetic_string(s, long_name);
+	shown = resolver_string(resolver, text);
+	assert_true(strlen(shown) <= VALUE_NAME_MAX);
+	assert_string_equal(shown + strlen(shown) - 9, "ああ…");
+	assert_memory_equal(shown, long_name, strlen(shown) - 3);
+	synthetic_set(s, text, F_string_len, VALUE_STRING_MAX + 1);
+	assert_string_equal(resolver_string(resolver, text), shown);
 	resolver_destroy(resolver);
 	trace_destroy(trace);
 }

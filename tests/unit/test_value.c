@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "ruby/object_text.h"
 #include "ruby/value.h"
 #include "synthetic.h"
 
@@ -325,6 +326,26 @@ static void test_appended(void **state)
 	text_clear(&text);
 }
 
+/* Of a String of any length, its beginning and its length are told. */
+static void test_text_of_long_string(void **state)
+{
+	struct synthetic *s = *state;
+	char long_text[OBJECT_TEXT_BYTES + 1];
+	uint64_t value;
+	struct access access = ruby_access(&s->ruby);
+	struct text text = {0};
+
+	memset(long_text, 'x', sizeof(long_text));
+	long_text[OBJECT_TEXT_BYTES] = '\0';
+	value = synthetic_string(s, long_text);
+	synthetic_set(s, value, F_string_len, VALUE_STRING_MAX + 1);
+	object_add_text(&s->ruby, &access, value, &text);
+	assert_true(text.data[0] == '"' && strncmp(text.data + 1, long_text, OBJECT_TEXT_BYTES) == 0);
+	if (!strstr(text.data, "x\"… (65537 bytes)"))
+		fail_msg("%s", text.data);
+	text_clear(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +364,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_nothing_moves, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_imemo, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_appended, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_text_of_long_string, synthetic_set_up, synthetic_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
