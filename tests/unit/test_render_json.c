@@ -280,7 +280,7 @@ static void test_json_without_memory(void **state)
 	size_t entries[] = {0};
 	struct trace_deadlock deadlocks[] = {{.entries = entries, .count = 1}};
 	unsigned int looks_of_stack[] = {1, 2};
-	struct merged_stack stacks[] = {{.as = &threads[0], .looks = looks_of_stack, .nr_looks = 2}};
+	struct merged_stack stacks[] = {{.trace = &trace, .as = &threads[0], .looks = looks_of_stack, .nr_looks = 2}};
 	struct merged_thread merged_threads[] = {
 	    {.as = &threads[0], .nr_looks = 2, .stacks = stacks, .nr_stacks = 1, .states = {[STATE_RUNNING] = 2}}};
 	struct merged_look looks[] = {{.number = 1}, {.number = 2}};
