@@ -218,7 +218,7 @@ def test_sleeps_in_a_stack_that_is_too_deep(ruby, rbdump, file, tmp_path):
         assert target.first_line == "ready"
         wait_until_it_reads(target.pid)
         with Recording(rbdump, "-p", target.pid, "-r", 99, file=file) as recording:
-            recording.wait_until(lambda profile: profile.spans, "it samples")
+            recording.wait_until(lambda profile: profile.spans, "it samples", 120)
             before, began = turns_of(target.pid), time.time_ns()
             recording.wait_until(
                 lambda profile: profile.start + profile.duration > began + 2 * SECOND, "it was recorded for a while"

@@ -10,6 +10,9 @@
 #include "base/clock.h"
 #include "target/process_stat.h"
 
+/* How often the list is read if it does not have what is searched. */
+#define TRIES 3
+
 /* A line of /proc/locks. */
 struct lock {
 	long long number; /* a lock, and those who wait for it, have the same number */
@@ -67,12 +70,18 @@ static pid_t find_holder(FILE *file, pid_t pid, const struct facts *facts, uint6
 
 void file_locks_add_holder(pid_t pid, struct facts *facts, uint64_t until_ns)
 {
-	FILE *file = fopen("/proc/locks", "re");
-	pid_t holder = file ? find_holder(file, pid, facts, until_ns) : 0;
 	struct process_stat stat;
+	pid_t holder = 0;
 
-	if (file)
+	/* The kernel gives a long list in parts (fs/seq_file.c): if locks go in between, a part does not have all that is left. */
+	for (int i = 0; i < TRIES && holder == 0 && monotonic_ns() <= until_ns; i++) {
+		FILE *file = fopen("/proc/locks", "re");
+
+		if (!file)
+			return;
+		holder = find_holder(file, pid, facts, until_ns);
 		fclose(file);
+	}
 	if (holder == 0)
 		return;
 	facts_add_number(facts, "holder", holder);
