@@ -260,7 +260,7 @@ static void put_thread(const struct shown *shown, const struct merged_thread *th
 static void put_waits_of_fold(const struct shown *shown, const struct fold *of)
 {
 	const struct merged *merged = shown->merged;
-	size_t *entries = calloc(of->count, sizeof(*entries));
+	size_t *entries = calloc(of->count + 1, sizeof(*entries));
 
 	for (size_t i = 0; entries && i < of->count; i++)
 		entries[i] = merged_last_entry(merged, &merged->threads[of->members[i]]);

@@ -6,6 +6,9 @@
 /* The largest stacks that are looked at, in words: of 256 MiB. */
 #define STACK_WORDS_MAX (UINT64_C(32) << 20)
 
+/* The most references that a frame gives. */
+#define FRAME_REFERENCES 6
+
 /* Members of a struct, and what they are called; NULL: Ruby does not mark the member. */
 struct part {
 	enum layout_member_id id;
@@ -158,11 +161,11 @@ static void give_vm_stack(struct refs_walk *walk, uint64_t ec)
 		give_stack(walk, start, sp >= start && sp <= cfp ? sp : cfp, "VM stack", REF_EXACT);
 	}
 	for (; cfp != end && !access->failed; cfp += size) {
-		/* A frame gives up to six references. */
-		if (!refs_step(walk) || !refs_step(walk)) {
+		if (walk->steps < FRAME_REFERENCES) {
 			access_fail(access, cfp);
 			return;
 		}
+		walk->steps -= FRAME_REFERENCES;
 		refs_give_member(walk, cfp, F_cfp_self, "self");
 		refs_give(walk, access_member(access, cfp, F_cfp_iseq), REF_CODE, 0, REF_EXACT);
 		refs_give_member(walk, cfp, F_cfp_block_code, "block");

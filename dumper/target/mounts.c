@@ -88,7 +88,7 @@ static bool has_changed(const struct mount_list *list)
 	return poll(&file, 1, 0) != 0;
 }
 
-/* Opens and reads the list of a process. False if that is not possible. */
+/* Opens and reads the list of a process into an empty list. False if that is not possible: the list stays empty. */
 static bool read_list(pid_t pid, struct mount_list *list)
 {
 	char path[64];
@@ -125,22 +125,22 @@ static struct mount_list *empty_list(struct mounts *mounts)
 /* The list of a process, as it is now; NULL if it cannot be read. */
 static const struct mount_list *list_of(struct mounts *mounts, pid_t pid)
 {
-	struct mount_list fresh = {.place = name_place(pid)};
-	struct mount_list *list = fresh.place ? kept_list(mounts, fresh.place) : NULL;
+	char *place = name_place(pid);
+	struct mount_list *list = place ? kept_list(mounts, place) : NULL;
 
-	if (list && !has_changed(list)) {
-		free(fresh.place);
+	if (!place || (list && !has_changed(list))) {
+		free(place);
 		return list;
 	}
 	if (list)
 		clear_list(list);
-	if (!fresh.place || !read_list(pid, &fresh)) {
-		free(fresh.place);
+	else
+		list = empty_list(mounts);
+	if (!read_list(pid, list)) {
+		free(place);
 		return NULL;
 	}
-	if (!list)
-		list = empty_list(mounts);
-	*list = fresh;
+	list->place = place;
 	return list;
 }
 
