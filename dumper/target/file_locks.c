@@ -73,7 +73,7 @@ void file_locks_add_holder(pid_t pid, struct facts *facts, uint64_t until_ns)
 	struct process_stat stat;
 	pid_t holder = 0;
 
-	/* The kernel gives a long list in parts (fs/seq_file.c): if locks go in between, a part does not have all that is left. */
+	/* The kernel gives a long list in parts (fs/seq_file.c): if locks go in between, the next part begins too late. */
 	for (int i = 0; i < TRIES && holder == 0 && monotonic_ns() <= until_ns; i++) {
 		FILE *file = fopen("/proc/locks", "re");
 
