@@ -242,7 +242,8 @@ def shell(name, script, *words, cwd="/"):
     more, typed = {}, b""
     if name == "zsh":  # only its line editor completes: a terminal is needed, on which the first command line is typed here
         options["zsh"] = ["-f", "-i"]
-        more = {"SCRIPT": script, "TERM": "dumb"}
+        # The first shell notes where all completions are; to look through the files of zsh takes it more than a second.
+        more = {"SCRIPT": script, "TERM": "dumb", "COMPLETIONS": os.path.join(os.environ["XDG_CACHE_HOME"], "zsh-completions")}
         typed = b'set -- %s; eval "$SCRIPT"\n' % shlex.join(arguments).encode()
     ours, theirs = os.openpty()
     try:
@@ -271,7 +272,8 @@ compopt() { :; }; complete -p rbdump | grep -q " -F _rbdump " || exit 1
 _rbdump rbdump "${@: -1}" "${@: -2:1}"; printf '%s\\n' "${COMPREPLY[@]}" """
 BASH_COMPLETION = "/usr/share/bash-completion/bash_completion"
 FISH = "source $argv[1]; complete -C (string join -- ' ' $argv[2..-1])"
-ZSH = """PROMPT=; setopt no_auto_list no_beep; fpath=(${1:h} $fpath); autoload -Uz compinit; compinit -u -D
+ZSH = """PROMPT=; setopt no_auto_list no_beep; fpath=(${1:h} $fpath); autoload -Uz compinit
+if [[ -s $COMPLETIONS ]]; then compinit -u -C -d $COMPLETIONS; else compinit -u -d $COMPLETIONS; fi
 compadd() {
 	local -a offered
 	[[ " ${(j: :)@[1,(i)-(|-)]} " == *\\ -[OAD]\\ * ]] || { builtin compadd -O offered "$@"; print -rl -- $offered }
