@@ -23,8 +23,10 @@ enum record {
 	 * cgroup, mode. A later record about the same process replaces this record.
 	 */
 	RECORD_PROCESS = 'P',
-	/* fields: process, id, tid, ractor, main, name, serial. A later record about the same thread replaces this
-	   record. */
+	/*
+	 * fields: process, id, tid, ractor, main, name, serial. A later record about the same thread replaces this
+	 * record.
+	 */
 	RECORD_THREAD = 'T',
 	RECORD_FUNCTION = 'F', /* fields: process, kind, first line (signed), name, label, path, absolute path */
 	RECORD_FRAMES = 'L',   /* fields: process; then for each frame: its function, its line (signed) */

@@ -54,8 +54,10 @@ struct profile_thread {
 	const char *name; /* NULL if the thread has no name */
 	bool main;
 	uint64_t ractor; /* the number of the thread's ractor; the first ractor has number 1 */
-	/* Tells the threads of one capture apart, even if they have the same tid, one after the other. The upper 32 bits
-	   are the same for all threads of a capture. 0: not known. */
+	/*
+	 * Tells the threads of one capture apart, even if they have the same tid, one after the other. The upper 32 bits
+	 * are the same for all threads of a capture. 0: not known.
+	 */
 	uint64_t serial;
 };
 

@@ -74,8 +74,11 @@ static void add_thread(const struct heap_roots *roots, size_t index, struct text
 		return;
 	if (!value_append_shortened(&name, &access, threads->threads[index].name, VALUE_NAME_MAX))
 		text_clear(&name);
-	if (name.data)
-		text_format(text, " \"%s\"", name.data);
+	if (name.data) {
+		text_format(text, " \"");
+		text_add(text, name.data, name.length);
+		text_format(text, "\"");
+	}
 	text_clear(&name);
 }
 

@@ -9,8 +9,10 @@
 #include "session/session.h"
 
 struct session_options {
-	/* When the process started, as in struct process_stat. If the pid belongs to another process now, the process has
-	   ended. 0: any process. */
+	/*
+	 * When the process started, as in struct process_stat. If the pid belongs to another process now, the process has
+	 * ended. 0: any process.
+	 */
 	uint64_t started;
 	bool no_stop;		     /* do not pause the target */
 	struct mixed_options native; /* which native frames the trace gets; not with `no_stop` */
