@@ -73,6 +73,11 @@ def without_build_id(path):
     subprocess.run(["objcopy", "--remove-section", ".note.gnu.build-id", path], check=True, capture_output=True, timeout=60)
 
 
+def numbers_mounts():
+    """STATX_MNT_ID_UNIQUE: Linux 6.8."""
+    return tuple(int(part) for part in re.match(r"(\d+)\.(\d+)", os.uname().release).groups()) >= (6, 8)
+
+
 def states(answer):
     return [thread["state"] for thread in answer["threads"]]
 
@@ -120,6 +125,40 @@ def test_layout_of_another_file_with_the_same_build_id(rbdump, empty_cache, tmp_
     file = pathlib.Path(genuine["layout"]["file"])
     assert file != kept
     assert file.stem == hashlib.sha256(pathlib.Path(WITH_DEBUG.elf).read_bytes()).hexdigest()
+
+
+@needs_debug
+def test_file_that_is_changed(rbdump, empty_cache, tmp_path):
+    """Its digest is kept, and is used as long as the file is as it was: not after a change that its size and mtime do not tell."""
+    other = elf_copy(tmp_path / "other", append_byte)
+    before = other.stat()
+
+    def kept():
+        return [path for path in files_below(empty_cache) if path.name == "files"]
+
+    with sleeping(other) as pid:
+        file = pathlib.Path(dump(rbdump, pid)["layout"]["file"])
+        if not numbers_mounts():
+            dump(rbdump, pid)
+            assert not kept()
+            note_not_applicable("digests of files that are kept: this kernel does not number mounts")
+            return
+        wait_until(lambda: dump(rbdump, pid) and kept(), "its last change is old enough")
+        (known,) = kept()
+        assert known.read_text().endswith(f" {file.stem}\n")
+        known.write_text(known.read_text().replace(file.stem, "0" * 64))
+        wrong = dump(rbdump, pid)["layout"]
+        assert wrong["source"] == "generated"  # nothing is kept for what is said to be its digest
+        known.write_text(known.read_text().replace("0" * 64, file.stem))
+        assert dump(rbdump, pid)["layout"] == {**wrong, "source": "build-id", "file": str(file)}
+    with open(other, "r+b") as changed:
+        changed.seek(-1, os.SEEK_END)
+        changed.write(b"1")
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (other.stat().st_size, other.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    with sleeping(other) as pid:
+        layout = dump(rbdump, pid)["layout"]
+    assert pathlib.Path(layout["file"]).stem == hashlib.sha256(other.read_bytes()).hexdigest() != file.stem
 
 
 @needs_debug

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/releases.h"
+#include "session/digest.h"
 #include "session/fits.h"
 #include "session/time_limit.h"
 #include "session/trial.h"
@@ -217,7 +218,7 @@ static struct error *find_known(struct session *session, struct trace **ret)
 		return error || *ret ? error : refusal;
 	}
 	if (made_has(wish.build_id))
-		wish.digest = module_digest(session->module);
+		wish.digest = session_digest(session->module);
 	while (!error && !*ret && tried < KEPT_TRIES) {
 		layout_found_clear(&session->layout);
 		if (!layout_find_kept(&wish, tried, &session->layout))

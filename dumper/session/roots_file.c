@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "session/digest.h"
 #include "store/made.h"
 
 static const char first_line[] = "rbdump-roots 1";
@@ -107,7 +108,7 @@ void roots_file_read(struct module *module, struct roots *ret)
 	*ret = (struct roots){0};
 	if (!made_has(module->build_id))
 		return;
-	fd = made_open(module->build_id, module_digest(module), "roots", NULL);
+	fd = made_open(module->build_id, session_digest(module), "roots", NULL);
 	if (fd < 0)
 		return;
 	if (read_short(fd, text) && !parse(module, text, ret))
@@ -144,5 +145,5 @@ void roots_file_write(struct module *module, const struct roots *told, const str
 	const struct content content = {module, *told, *roots};
 
 	if (module->build_id)
-		free(made_keep(module->build_id, module_digest(module), "roots", write_roots, &content));
+		free(made_keep(module->build_id, session_digest(module), "roots", write_roots, &content));
 }

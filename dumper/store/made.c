@@ -48,28 +48,47 @@ static char *folder_of(const char *build_id)
 	return folder;
 }
 
-/* Opens the folder of a build; *path receives its path. */
-static int open_folder(const char *build_id, enum trust_purpose purpose, char **path)
+static int open_folder(const char *build_id, enum trust_purpose purpose)
 {
 	char *folder = folder_of(build_id);
 	struct error *why = NULL;
 	int fd = folder ? trust_open_folder(folder, purpose, &why) : -1;
 
 	error_destroy(why);
-	if (path)
-		*path = folder;
-	else
-		free(folder);
+	free(folder);
 	return fd;
 }
 
 bool made_has(const char *build_id)
 {
-	int fd = open_folder(build_id, TRUST_READ, NULL);
+	int fd = open_folder(build_id, TRUST_READ);
 
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
+}
+
+int made_open_file(const char *build_id, const char *name)
+{
+	struct error *why = NULL;
+	int place = open_folder(build_id, TRUST_READ), fd = -1;
+
+	if (place >= 0) {
+		fd = trust_open_file(place, name, TRUST_READ, &why);
+		close(place);
+	}
+	error_destroy(why);
+	return fd;
+}
+
+bool made_keep_file(const char *build_id, const char *name, trust_writer *write, const void *content)
+{
+	int place = open_folder(build_id, TRUST_KEEP);
+	bool written = place >= 0 && trust_write_file(place, name, write, content);
+
+	if (place >= 0)
+		close(place);
+	return written;
 }
 
 /* FOLDER/DIGEST.KIND, or without the folder if that is NULL; malloc'ed. NULL if there is not enough memory. */
@@ -83,42 +102,34 @@ static char *name_of(const char *folder, const char *digest, const char *kind)
 int made_open(const char *build_id, const char *digest, const char *kind, char **path)
 {
 	char *folder = NULL, *name;
-	struct error *why = NULL;
-	int place, fd;
+	int fd;
 
 	if (!digest || !is_digits(digest, DIGEST_LENGTH))
 		return -1;
-	place = open_folder(build_id, TRUST_READ, &folder);
 	name = name_of(NULL, digest, kind);
-	fd = place >= 0 && name ? trust_open_file(place, name, TRUST_READ, &why) : -1;
-	error_destroy(why);
-	if (place >= 0)
-		close(place);
+	fd = name ? made_open_file(build_id, name) : -1;
+	free(name);
 	if (fd >= 0 && path) {
-		*path = name_of(folder, digest, kind);
+		folder = folder_of(build_id);
+		*path = folder ? name_of(folder, digest, kind) : NULL;
+		free(folder);
 		if (!*path) {
 			close(fd);
 			fd = -1;
 		}
 	}
-	free(folder);
-	free(name);
 	return fd;
 }
 
 char *made_keep(const char *build_id, const char *digest, const char *kind, trust_writer *write, const void *content)
 {
 	char *folder = NULL, *name, *path = NULL;
-	int place;
 
 	if (!digest || !is_digits(digest, DIGEST_LENGTH))
 		return NULL;
-	place = open_folder(build_id, TRUST_KEEP, &folder);
 	name = name_of(NULL, digest, kind);
-	if (place >= 0 && name && trust_write_file(place, name, write, content))
+	if (name && made_keep_file(build_id, name, write, content) && (folder = folder_of(build_id)))
 		path = name_of(folder, digest, kind);
-	if (place >= 0)
-		close(place);
 	free(folder);
 	free(name);
 	return path;

@@ -1,5 +1,5 @@
 /*
- * Keeps up to two files in the user's cache for each ELF file that contains Ruby. The first file contains a layout that
+ * Keeps files in the user's cache for each build of Ruby, and up to two of them for each ELF file that contains Ruby. The first file contains a layout that
  * was made from the debug info of the ELF file. The second file contains the addresses of Ruby's roots. The paths
  * contain the build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
  * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. A kept file is used only if the digest in its path is the digest of the
@@ -22,6 +22,18 @@ char *made_cache_folder(const char *name);
  * build, and the digest of the ELF file need not be computed.
  */
 bool made_has(const char *build_id);
+
+/*
+ * Opens a file in the folder of a build, for reading. Returns a descriptor; -1 if there is no trusted file of this name, or
+ * if there is not enough memory.
+ */
+int made_open_file(const char *build_id, const char *name);
+
+/*
+ * Makes or replaces a file in the folder of a build; `write` writes `content` to it. Returns false if there is no trusted
+ * cache, if the file cannot be written, or if there is not enough memory.
+ */
+bool made_keep_file(const char *build_id, const char *name, trust_writer *write, const void *content);
 
 /*
  * Opens one of the two files that are kept for an ELF file. The file is opened for reading.

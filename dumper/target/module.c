@@ -11,7 +11,6 @@
 
 #include "base/array.h"
 #include "layout/build_id.h"
-#include "layout/digest.h"
 #include "target/core_memory.h"
 #include "target/live.h"
 #include "target/ruby_file.h"
@@ -228,15 +227,6 @@ bool module_is_named_ruby(const struct module *module)
 	const char *slash = strrchr(module->path, '/');
 
 	return strstr(slash ? slash + 1 : module->path, "ruby") != NULL;
-}
-
-const char *module_digest(struct module *module)
-{
-	char digest[DIGEST_LENGTH + 1];
-
-	if (!module->digest && module->fd >= 0 && digest_of_file(module->fd, digest))
-		module->digest = strdup(digest);
-	return module->digest;
 }
 
 bool module_has_debug_info(const struct module *module)

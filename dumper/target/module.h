@@ -17,7 +17,7 @@ struct module {
 	const struct target *target;
 	char *path;		  /* the path in the mappings, without " (deleted)" */
 	char *build_id;		  /* hexadecimal build-id of the file; NULL if the file has no build-id */
-	char *digest;		  /* what module_digest() returns; NULL before the first call of module_digest() */
+	char *digest;		  /* of the file (layout/digest.h), hexadecimal; NULL as long as nobody has set it */
 	uint64_t bias;		  /* address in the target = address in the ELF file + bias */
 	int fd;			  /* the open file; -1 if the file is missing */
 	struct image_parts parts; /* copies of the file's headers, symbols and notes; empty if the file is missing */
@@ -60,12 +60,6 @@ void module_close(struct module *module); /* NULL is fine */
 
 /* Whether the file's name contains "ruby". If the file is missing, its name is the only sign that it contains Ruby. */
 bool module_is_named_ruby(const struct module *module);
-
-/*
- * Returns the digest of the file (layout/digest.h). The module owns the string. Returns NULL if the file is missing or
- * cannot be read.
- */
-const char *module_digest(struct module *module);
 
 /* Whether the file itself has debug info. */
 bool module_has_debug_info(const struct module *module);
