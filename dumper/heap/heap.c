@@ -63,26 +63,41 @@ static bool read_state(struct look_at_heap *look, struct collections *ret)
 	return !look->no_memory;
 }
 
+/*
+ * Ends a look: finds out what makes it uncertain.
+ *   first  the state of the collector before the first reading
+ *   begun  receives how many collections have begun since then
+ * Returns false if there is not enough memory.
+ */
+static bool end_look(struct look_at_heap *look, const struct collections *first, uint64_t *begun)
+{
+	struct collections last;
+
+	if (!read_state(look, &last) || look->count.no_memory)
+		return false;
+	look->result->looks++;
+	look->old_stay = collections_same_old_objects(first, &last);
+	look->result->doubts = 0;
+	doubt(look, HEAP_UNTOLD, !first->told || !last.told || first->doubted);
+	doubt(look, HEAP_COLLECTED,
+	      first->told && last.told && !first->doubted &&
+		  (first->marking || !collections_same_objects(first, &last)));
+	doubt(look, HEAP_MARKING, last.marking);
+	doubt(look, HEAP_BLIND, look->count.blind);
+	doubt(look, HEAP_PARTIAL, look->count.partial);
+	*begun = last.begun - first->begun;
+	return true;
+}
+
 /* Reads the heap twice. Returns false if there is not enough memory. */
 static bool look_once(struct look_at_heap *look, uint64_t *begun)
 {
-	struct collections first, last;
+	struct collections first;
 
 	if (!read_state(look, &first))
 		return false;
 	heap_count_twice(&look->count);
-	if (!read_state(look, &last) || look->count.no_memory)
-		return false;
-	look->old_stay = collections_same_old_objects(&first, &last);
-	look->result->doubts = 0;
-	doubt(look, HEAP_UNTOLD, !first.told || !last.told || first.doubted);
-	doubt(look, HEAP_COLLECTED,
-	      first.told && last.told && !first.doubted && (first.marking || !collections_same_objects(&first, &last)));
-	doubt(look, HEAP_MARKING, last.marking);
-	doubt(look, HEAP_BLIND, look->count.blind);
-	doubt(look, HEAP_PARTIAL, look->count.partial);
-	*begun = last.begun - first.begun;
-	return true;
+	return end_look(look, &first, begun);
 }
 
 /* Whether another look can be better than the last one. */
@@ -124,21 +139,44 @@ static void read_sizes(struct heap_count *count)
 	}
 }
 
+/*
+ * Reads the sizes, and then the heap once more. For a process that does not change its heap, that is a whole look: sets
+ * `done`. Otherwise the look is not good enough, because the reading of the sizes takes long.
+ */
+static struct error *look_with_sizes(struct look_at_heap *look, bool *sized, bool *done)
+{
+	struct collections first = {0};
+	uint64_t begun;
+
+	*sized = *done = false;
+	for (int tries = 0; !*sized && tries < INCOMPLETE_MAX && !progress_was_interrupted(); tries++) {
+		if (!read_state(look, &first))
+			return error_no_memory();
+		read_sizes(&look->count);
+		*sized = !look->count.incomplete;
+	}
+	if (!*sized || look->count.no_memory || progress_was_interrupted())
+		return NULL;
+	heap_count_after_sizes(&look->count);
+	if (!end_look(look, &first, &begun))
+		return error_no_memory();
+	*done = look->result->doubts == 0 && !look->count.incomplete && heap_count_is_same(&look->count);
+	return heap_open_check_alive(look->session, &look->options->target);
+}
+
 /* Reads the heap while the process runs, until no collection has begun during a look. */
 static struct error *look_unpaused(struct look_at_heap *look)
 {
 	const uint64_t began = monotonic_ns();
 	struct error *error;
-	bool sized = false;
+	bool sized, done;
 	uint64_t begun;
 
 	look->count.deadline_ns = began + READING_NS;
-	for (int tries = 0; !sized && tries < INCOMPLETE_MAX && !progress_was_interrupted(); tries++) {
-		read_sizes(&look->count);
-		sized = !look->count.incomplete;
-	}
+	error = look_with_sizes(look, &sized, &done);
+	if (error || done)
+		return error;
 	while (!progress_was_interrupted()) {
-		look->result->looks++;
 		if (look->count.no_memory || !look_once(look, &begun))
 			return error_no_memory();
 		error = heap_open_check_alive(look->session, &look->options->target);

@@ -350,17 +350,32 @@ void heap_count_once(struct heap_count *count)
 void heap_count_sizes(struct heap_count *count)
 {
 	begin_anew(count);
-	read_heap(count, &(struct purpose){.counts = true, .sizes = true});
+	read_heap(count, &(struct purpose){.counts = true, .sizes = true, .remembers = true});
+}
+
+void heap_count_after_sizes(struct heap_count *count)
+{
+	read_heap(count, &(struct purpose){.counts = true, .compares = true});
+	count->has_ranges = true;
 }
 
 void heap_count_twice(struct heap_count *count)
 {
 	begin_anew(count);
 	read_heap(count, &(struct purpose){.counts = true, .remembers = true});
-	if (count->no_memory || count->late)
-		return;
-	read_heap(count, &(struct purpose){.counts = true, .compares = true});
-	count->has_ranges = true;
+	if (!count->no_memory && !count->late)
+		heap_count_after_sizes(count);
+}
+
+bool heap_count_is_same(const struct heap_count *count)
+{
+	for (size_t i = CENSUS_OTHERS; i < census_end(count->census); i++) {
+		const struct census_group *group = census_group(count->census, (uint16_t)i);
+
+		if (group->objects != group->before || group->objects != group->stayed)
+			return false;
+	}
+	return true;
 }
 
 void heap_count_range(const struct heap_count *count, const struct census_group *group, bool collected, bool old_stay,

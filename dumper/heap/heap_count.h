@@ -83,7 +83,16 @@ void heap_count_sizes(struct heap_count *count);
 void heap_count_twice(struct heap_count *count);
 
 /*
- * The range of the number of objects of a group, at the moment between the two readings of heap_count_twice().
+ * The same, with heap_count_sizes(), which was called just before, as the first reading. This saves a reading, but a
+ * reading of the sizes takes so long that the ranges are wide if the program makes objects.
+ */
+void heap_count_after_sizes(struct heap_count *count);
+
+/* Whether nothing has changed between the two readings: each slot had the same group at both. */
+bool heap_count_is_same(const struct heap_count *count);
+
+/*
+ * The range of the number of objects of a group, at the moment between the two readings.
  *   collected  a collection may have begun between the two readings
  *   old_stay   no old object was freed between them
  */
