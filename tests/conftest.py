@@ -53,6 +53,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "outer_rubies: it is run on the oldest and the newest of those that it is for, one that has cases of its own also on Debian's")
     config.addinivalue_line("markers", "three_rubies: it is run on the oldest, the newest, and one between them: Debian's, if it is for that")
     config.addinivalue_line("markers", "newest_ruby: it is run on the newest of those that it is for; it can be a mark of a value")
+    config.addinivalue_line("markers", "in_soak: it is run with --soak only; it can be a mark of a value")
     config.addinivalue_line("markers", "long: it takes three seconds or more, or has many parts; it is not one of --fast")
     config.addinivalue_line("markers", "alone: it measures the machine, and no other test runs meanwhile")
     # A process group whose last link to its session goes gets SIGHUP if one of it is stopped, as tests have targets be. A
@@ -72,7 +73,8 @@ def pytest_configure(config):
 def rubies_of(item):
     """The Rubies among the parameters of a test."""
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    rubies = [value if isinstance(value, Ruby) else getattr(value, "ruby", None) for value in parameters]
+    values = [one for value in parameters for one in (value if isinstance(value, tuple) else (value,))]
+    rubies = [value if isinstance(value, Ruby) else getattr(value, "ruby", None) for value in values]
     return [ruby for ruby in rubies if isinstance(ruby, Ruby)]
 
 
@@ -102,11 +104,17 @@ def is_of_inner_ruby(item):
     return any(ruby.series not in wanted and ruby.id != "debian" for ruby in rubies_of(item))
 
 
+def is_usual(item):
+    """Whether a test is one of those that are run without options."""
+    return not (item.get_closest_marker("in_soak") or is_of_inner_ruby(item))
+
+
 def is_fast(item):
     """Whether a test is one of --fast: of the newest Ruby, or of none; neither long nor alone."""
     newest = max(ruby.series for ruby in RUBIES)
     return not (
         is_alone(item)
+        or item.get_closest_marker("in_soak")
         or item.get_closest_marker("long")
         or item.get_closest_marker("outer_rubies")
         or (
@@ -118,7 +126,7 @@ def is_fast(item):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    wanted = is_fast if config.option.fast else (lambda item: config.option.soak or not is_of_inner_ruby(item))
+    wanted = is_fast if config.option.fast else (lambda item: config.option.soak or is_usual(item))
     config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
     items[:] = [item for item in items if wanted(item)]
     put_last(items)
@@ -192,6 +200,12 @@ def rbdump():
     path = pathlib.Path(os.environ.get("RBDUMP", built)).resolve()
     assert path.exists() and path.stat().st_mode & stat.S_IXUSR, f"{path} is not there: run make"
     return str(path)
+
+
+@pytest.fixture
+def times(request):
+    """times(10, 30): how often a test does something: 10 times, or 30 with --soak."""
+    return lambda usually, in_soak: in_soak if request.config.option.soak else usually
 
 
 @pytest.fixture

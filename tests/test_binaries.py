@@ -78,6 +78,7 @@ def embedded(request, tmp_path_factory):
 
 
 @pytest.mark.long
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("script", ["cfuncs.rb", "threads.rb"])
 def test_embedded(embedded, without_encodings, start, rbdump, script):
     ruby, how = embedded

@@ -173,7 +173,7 @@ FLIPPED = [("golden", False)] + ([] if WHY_NOT else [("kernel", True), ("kernel"
     indirect=["whole"],
     ids=[f"{name}-{'with' if with_file else 'without'}-file" for name, with_file in FLIPPED],
 )
-def test_flipped_bytes(whole, rbdump, tmp_path, with_file):
+def test_flipped_bytes(whole, rbdump, tmp_path, with_file, times):
     """Headers, notes and memory with a few bytes changed. Which ones: by seed."""
     core = whole.core
     copy = sparse_copy(core, tmp_path / "core")
@@ -190,7 +190,7 @@ def test_flipped_bytes(whole, rbdump, tmp_path, with_file):
     extents = data_extents(copy)
     headers_end = Notes(copy).headers_end
     notes_end = max(offset + size for _, offset, size in Notes(copy).found)
-    for seed in range(240):
+    for seed in range(times(100, 240)):
         chosen = random.Random(seed)
         before = []
         for _ in range(chosen.choice([1, 1, 2, 8])):

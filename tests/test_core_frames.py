@@ -38,17 +38,23 @@ NT_PRSTATUS, NT_SIGINFO = 1, 0x53494749
 
 # Of the variants of a Ruby (its JITs, libruby) these targets will do.
 VARIED = ["hot.rb", "methods.rb", "name_rules.rb"]
+# And these are different enough for the newest Ruby.
+USUAL = {"cfuncs.rb", "evals.rb", "fibers.rb", "fork_tree.rb", "names.rb", "ractor.rb", "recursion.rb", "rescues.rb", "threads.rb"}
 CASES = [case for case in cases() if not case.variant or case.script in VARIED]
 
 
 def on_some_rubies(chosen):
     """
-    Each target on the newest Ruby, the varied ones also on the oldest and on Debian's: test_dump.py has all of them on each
-    Ruby, and what is read from a core differs by where memory comes from, not by the target.
+    Some targets on the newest Ruby, the varied ones also on the oldest and on Debian's: test_dump.py has all of them on each
+    Ruby, and what is read from a core differs by where memory comes from, not by the target. --soak has all.
     """
-    return [
-        pytest.param(case, marks=[] if case.script in VARIED else [pytest.mark.newest_ruby], id=str(case)) for case in chosen
-    ]
+
+    def marks(case):
+        if case.script in VARIED:
+            return []
+        return [pytest.mark.newest_ruby] if case.script in USUAL else [pytest.mark.in_soak]
+
+    return [pytest.param(case, marks=marks(case), id=str(case)) for case in chosen]
 
 
 with_debug = pytest.mark.parametrize(

@@ -68,7 +68,12 @@ def cases():
             yield from (Case(other, script, "shared") for script in VARIED if script != "names.rb")
 
 
-@pytest.fixture(scope="module", params=list(cases()), ids=str)
+def marks(case):
+    """What a JIT changes is tested on the outer Rubies and on Debian's."""
+    return [pytest.mark.outer_rubies] if case.variant in JIT_NAMES else []
+
+
+@pytest.fixture(scope="module", params=[pytest.param(case, marks=marks(case), id=str(case)) for case in cases()])
 def case(request):
     return request.param
 

@@ -39,12 +39,12 @@ def places(lines, mode, reasons):
 
 
 @pytest.mark.three_rubies
-def test_paused_is_right(ruby, rbdump, tmp_path, request):
+def test_paused_is_right(ruby, rbdump, tmp_path, times):
     """
     10,000 stacks (soak: 20,000) under tight churn: all accepted, each a legal one. Of the mode that reads a paused thread as it is, about
     one of a thousand is wrong on 2.7 (below): of 10,000, none would be wrong by chance once in 20,000 runs.
     """
-    samples = 20_000 if request.config.getoption("--soak") else 10_000
+    samples = times(10_000, 20_000)
     with Graph(ruby, "churn", tmp_path) as graph:
         _, modes, lines = experiment(rbdump, graph, "-m", "paused", "-r", 20000, "-n", samples)
         assert is_untouched(graph.pid)
@@ -194,7 +194,7 @@ def test_progress(ruby, rbdump, tmp_path):
 @pytest.mark.outer_rubies
 @pytest.mark.long
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path, variant):
+def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path, variant, times):
     """Stopped from outside at moments of no one's choosing: what stands still is read as it is, every time.
 
     Rubies before 3.0 may stand still in the middle of making a frame: then only stepping it out of there is right.
@@ -205,7 +205,7 @@ def test_stopped_target_is_never_rejected(ruby, rbdump, tmp_path, variant):
             assert variant == "ractors" and ruby.series < (3, 0)
             return
         experiment(rbdump, graph, "-m", "paused", "-n", 1, "-r", 1000)
-        for _ in range(20 if variant == "blocks" else 5):
+        for _ in range(times(8, 20) if variant == "blocks" else times(3, 5)):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 graph.process.wait(moments.uniform(0.001, 0.02))
             os.kill(graph.pid, signal.SIGSTOP)

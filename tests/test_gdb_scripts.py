@@ -120,6 +120,8 @@ def running(ruby, script, flags=()):
 # ---- rb-bt
 
 
+# What has no subjects, or never rests: with that, gdb needs many times as long.
+UNSUITED = {"still.rb", "garbage.rb", "forked.rb", "churn.rb", "crowd.rb", "operators.rb", "contention.rb", "fibers_busy.rb"}
 # What a release, a JIT, and another way to build the same Ruby may change.
 VARIED = ("blocks.rb", "cfuncs.rb", "evals.rb", "fibers.rb", "rescues.rb")
 
@@ -133,7 +135,7 @@ def cases():
     outer = {ruby.id for ruby in by_age[:1] + by_age[-1:]}
     for ruby in DEBUG_RUBIES:
         for script in sorted(path.name for path in TARGETS.glob("*.rb")):
-            if script in ("still.rb", "garbage.rb", "forked.rb", "churn.rb", "crowd.rb", "operators.rb", "contention.rb"):
+            if script in UNSUITED:
                 continue
             if ruby.series < needs(script):
                 continue  # test_dump.py notes it
@@ -144,10 +146,11 @@ def cases():
         if ruby.has_yjit:
             for script in VARIED:
                 flags = ("--yjit", "--yjit-call-threshold=1")
-                yield pytest.param(ruby, script, flags, id=f"{ruby.id}-yjit-{script.removesuffix('.rb')}")
+                marks = [pytest.mark.newest_ruby]
+                yield pytest.param(ruby, script, flags, marks=marks, id=f"{ruby.id}-yjit-{script.removesuffix('.rb')}")
 
 
-@pytest.mark.three_rubies
+@pytest.mark.outer_rubies
 @pytest.mark.long
 @pytest.mark.parametrize("ruby_here, script, flags", cases())
 def test_live(ruby_here, script, flags):
@@ -176,7 +179,7 @@ def kernel_thread(pid, subject):
     return found[0]
 
 
-@pytest.mark.three_rubies
+@pytest.mark.outer_rubies
 def test_core(debug_ruby, tmp_path):
     """A core gives the same, to the last address, as the process that it is of."""
     core = tmp_path / "core"
@@ -257,7 +260,7 @@ def test_unreadable_frame(debug_ruby):
         assert others == [stack for stack in after if stack is not damaged]
 
 
-@pytest.mark.three_rubies
+@pytest.mark.outer_rubies
 @pytest.mark.long
 def test_unreadable_stack(debug_ruby):
     """So is a stack whose control frame lies elsewhere."""
@@ -351,6 +354,7 @@ def test_layout_agrees(debug_ruby, layout, tmp_path):
     assert int(count) == int(layout[-1].split(" ")[1]) + headers
 
 
+@pytest.mark.newest_ruby
 def test_layout_of_a_configuration_agrees(debug_ruby, layout, tmp_path):
     """The lines of a header that gdb cannot check are no facts."""
     result = check_layouts(debug_ruby, tmp_path, [layout[0], "configuration setjmp", *layout[1:]])

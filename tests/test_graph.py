@@ -13,7 +13,7 @@ from harness.process import is_untouched
 
 GRAPH = pathlib.Path(__file__).parent / "targets/graph/graph.rb"
 VARIANTS = ["churn", "deep", "blocks", "exceptions", "fibers", "tailcalls", "threads", "ractors", "gc"]
-DUMPS = 20
+DUMPS, DUMPS_OF_SOAK = 10, 20
 # On the oldest Ruby, experiments have all of them (test_experiment_verdicts.py), with many more stacks of each.
 each_variant = pytest.mark.parametrize(
     "variant", ["churn", "deep", *(pytest.param(variant, marks=pytest.mark.newest_ruby) for variant in VARIANTS[2:])]
@@ -47,7 +47,7 @@ def is_watcher(frame):
     return frame["path"] == str(GRAPH) and frame["label"].startswith("block")
 
 
-def dumps(ruby, rbdump, folder, variant, *arguments):
+def dumps(ruby, rbdump, folder, variant, count, *arguments):
     """The oracle, and the complete stacks of so many dumps; (None, None) where this Ruby does not have the variant."""
     if ruby.series < (2, 6):
         note_not_applicable(f"graph.rb on {ruby.id}: needs Ruby 2.6")
@@ -61,7 +61,7 @@ def dumps(ruby, rbdump, folder, variant, *arguments):
                 return None, None
             oracle = json.loads((folder / "oracle.json").read_text())
             stacks = []
-            for _ in range(DUMPS):
+            for _ in range(count):
                 done = run(rbdump, "-p", target.pid, "--json", *arguments)
                 assert done.returncode in (0, 1), done.stderr
                 # The thread that waits for standard input to end is not in the graph.
@@ -78,18 +78,19 @@ def dumps(ruby, rbdump, folder, variant, *arguments):
 
 @pytest.mark.outer_rubies
 @each_variant
-def test_dumps_are_legal(ruby, rbdump, tmp_path, variant):
-    oracle, stacks = dumps(ruby, rbdump, tmp_path, variant)
+def test_dumps_are_legal(ruby, rbdump, tmp_path, variant, times):
+    count = times(DUMPS, DUMPS_OF_SOAK)
+    oracle, stacks = dumps(ruby, rbdump, tmp_path, variant, count)
     if oracle is None:
         assert ruby.series < (2, 6) or (variant == "ractors" and ruby.series < (3, 0))
         return
-    assert len(stacks) >= DUMPS / 2
+    assert len(stacks) >= count / 2
     wrong = [why for why in (judge(oracle, stack) for stack in stacks) if why]
     assert not wrong, wrong
     inside = [stack for stack in stacks if any(frame["name"].startswith("Graph#m") for frame in stack)]
     if variant == "gc":  # mostly compacting, which is no place in the graph
         return
-    assert len(inside) >= DUMPS / 2
+    assert len(inside) >= count / 2
     # Put together from two moments, most are seen to be wrong.
     odds = random.Random(1)
     seen = tried = 0
@@ -105,9 +106,9 @@ def test_dumps_are_legal(ruby, rbdump, tmp_path, variant):
 
 @pytest.mark.outer_rubies
 @each_variant
-def test_unpaused_dumps_are_legal(ruby, rbdump, tmp_path, variant):
+def test_unpaused_dumps_are_legal(ruby, rbdump, tmp_path, variant, times):
     """Without a stop: right, or marked. Not all are marked, but of targets that never stand still for as long as a look takes."""
-    oracle, stacks = dumps(ruby, rbdump, tmp_path, variant, "--no-stop")
+    oracle, stacks = dumps(ruby, rbdump, tmp_path, variant, times(DUMPS, DUMPS_OF_SOAK), "--no-stop")
     if oracle is None:
         assert ruby.series < (2, 6) or (variant == "ractors" and ruby.series < (3, 0))
         return

@@ -102,9 +102,9 @@ def test_core(ruby, rbdump, extension, tmp_path):
 
 
 @pytest.mark.outer_rubies
-def test_ranges(ruby, rbdump, request):
+def test_ranges(ruby, rbdump, times):
     """While a program makes objects as fast as it can, those that it keeps are within the range of each look."""
-    wanted = 100 if request.config.getoption("--soak") else 15
+    wanted = times(15, 100)
     looks = certain = 0
     with ready(ruby, "churn.rb") as program:
         # On a busy machine, a collection begins during nearly every look.

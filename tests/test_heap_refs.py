@@ -267,7 +267,7 @@ def test_path(ruby, rbdump, extension, tmp_path):
 
 
 # An Array and a Hash of more memory than rbdump copies at once, and a list of more objects than a path has lines.
-LARGE = """
+LARGE = r"""
 %w[InArray InHash InList].each { |name| Object.const_set(name, Class.new) }
 ELEMENTS = Array.new(18_000_000)
 ELEMENTS[-1] = InArray.new
@@ -279,9 +279,13 @@ class Link
     @following = following
   end
 end
-LIST = (1..3_000).inject(InList.new) { |following, _| Link.new(following) }
+last = InList.new
+LIST = (1..3_000).inject(last) { |following, _| Link.new(following) }
+require "objspace"
+address = ObjectSpace.dump(last)[/0x\h+/]
+last = nil
 GC.start
-$stdout.write("ready\n")
+$stdout.write("ready #{address}\n")
 $stdout.flush
 sleep
 """
@@ -292,12 +296,10 @@ def test_large(ruby, rbdump):
     """The last object of a large Array, of a large Hash, and of a long list."""
     with subprocess.Popen([ruby.path, "--disable-gems", "-e", LARGE], stdout=subprocess.PIPE) as program:
         try:
-            assert program.stdout.readline() == b"ready\n"
+            ready, address = program.stdout.readline().split()
+            assert ready == b"ready"
             why = {name: run(rbdump, "heap", "--why", name, program.pid) for name in ("InArray", "InHash", "InList")}
-            objects = written(run(rbdump, "heap", "-f", "objspace", program.pid).stdout.splitlines())
-            klass = next(address for address, one in objects.items() if one.get("name") == "InList")
-            address = next(address for address, one in objects.items() if int(one.get("class", "0"), 16) == klass)
-            path = run(rbdump, "heap", "--why", hex(address), program.pid)
+            path = run(rbdump, "heap", "--why", address.decode(), program.pid)
         finally:
             program.kill()
     for name, done in why.items():
@@ -310,7 +312,7 @@ def test_large(ruby, rbdump):
     # The root and the class Object; the end of the list is the last.
     assert "→ class Object 0x" in steps[0] and re.match("  constant LIST → Link 0x", steps[1])
     assert steps[500] == "  … 2,002 objects that are not printed …"
-    assert re.fullmatch(rf"  @following → InList {address:#x}", steps[-1])
+    assert re.fullmatch(rf"  @following → InList {int(address, 16):#x}", steps[-1])
 
 
 # What only a block of at_exit keeps. The calls overwrite what is left on the stacks.

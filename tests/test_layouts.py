@@ -192,7 +192,7 @@ def check_from_headers(whole, source, rbdump, folder):
 
 
 @pytest.mark.long
-@pytest.mark.outer_rubies
+@pytest.mark.newest_ruby
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.id)
 def test_sources_agree(source, rbdump, tmp_path):
     """

@@ -61,8 +61,8 @@ def compare(answer, told):
 
 
 @pytest.mark.long
-def test_programs(ruby, start, rbdump, tmp_path, request):
-    count = PROGRAMS_OF_SOAK if request.config.option.soak else PROGRAMS
+def test_programs(ruby, start, rbdump, tmp_path, times):
+    count = times(PROGRAMS, PROGRAMS_OF_SOAK)
     script = tmp_path / "programs.rb"
     script.write_text("# encoding: utf-8\n" + make(zlib.crc32(ruby.id.encode()), count))
     target = start(ruby, str(script), flags=("-W0",), environment=ENVIRONMENT)
@@ -139,7 +139,7 @@ def contradiction(frame):
 
 @pytest.mark.outer_rubies
 @pytest.mark.parametrize("jit", ["none", *JIT_NAMES])
-def test_moving(ruby, start, rbdump, tmp_path, jit, request):
+def test_moving(ruby, start, rbdump, tmp_path, jit, times):
     """At random moments, each variable is right, or it is marked; also if a JIT keeps variables in registers."""
     if jit != "none" and jit not in ruby.jits:
         note_not_applicable(f"{jit} on {ruby.id}")
@@ -148,7 +148,7 @@ def test_moving(ruby, start, rbdump, tmp_path, jit, request):
     script.write_text(MOVING)
     target = start(ruby, str(script), flags=ruby.jits.get(jit, ()))
     exact, frames = 0, 0
-    for _ in range(200 if request.config.option.soak else 12):
+    for _ in range(times(12, 200)):
         answer = json.loads(run(rbdump, target.pid, "--locals", "--json").stdout)
         thread = next(thread for thread in answer["threads"] if thread["main"])
         for frame in thread["frames"] if thread["verdict"] == "complete" else []:

@@ -46,7 +46,7 @@ DEADLOCKS = [
     ["three 0", "three 1", "three 2"],
     ["two 0", "two 1"],
 ]
-DUMPS, DUMPS_SOAK = 100, 10000  # of a program without a deadlock
+DUMPS, DUMPS_OF_SOAK = 50, 10_000  # of a program without a deadlock
 
 
 @pytest.fixture(params=["paused", "core"])
@@ -240,11 +240,11 @@ def test_scheduler(ruby, start, rbdump):
 @pytest.mark.newest_ruby
 @pytest.mark.long
 @pytest.mark.target("contention.rb")
-def test_no_deadlock(ruby, start, rbdump, request):
+def test_no_deadlock(ruby, start, rbdump, times):
     """A program that locks in one order has no deadlock, at whatever moment it is dumped."""
     target = start(ruby, "contention.rb")
     waits = set()
-    for _ in range(DUMPS_SOAK if request.config.option.soak else DUMPS):
+    for _ in range(times(DUMPS, DUMPS_OF_SOAK)):
         done = run(rbdump, "-p", target.pid, "--json")
         assert done.returncode in (0, 1), done.stderr
         answer = json.loads(done.stdout)

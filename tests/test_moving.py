@@ -15,7 +15,8 @@ from harness.recording import Running
 
 # Paused, some of the churns have their main thread in a torn window, which is told, in up to one dump of ten: of so many,
 # most have to be whole.
-DUMPS, DUMPS_PAUSED = 12, 24
+DUMPS, DUMPS_PAUSED = 8, 16
+DUMPS_OF_SOAK, DUMPS_PAUSED_OF_SOAK = 12, 24
 # What the main thread's oldest frame may be while it runs fibers: a fiber's stack begins with the fiber's block, or
 # with a method that an Enumerator calls; one that has just been made, or is about to end, has no frame.
 OLDEST = {"fibers": {"<main>", "block in fibers", "block in Object#fibers", "each", "Array#each", "Enumerator#each", None}}
@@ -77,8 +78,8 @@ def check_marks(status, answer):
         *(pytest.param(churn, marks=pytest.mark.newest_ruby) for churn in ("fibers", "garbage", "compaction", "code")),
     ],
 )  # fmt: skip
-def test_right_or_marked(ruby, start, rbdump, churn, mode):
-    check_dumps(start(ruby, "churn.rb", churn), rbdump, churn, mode)
+def test_right_or_marked(ruby, start, rbdump, churn, mode, times):
+    check_dumps(start(ruby, "churn.rb", churn), rbdump, churn, mode, times)
 
 
 @pytest.mark.newest_ruby
@@ -86,17 +87,17 @@ def test_right_or_marked(ruby, start, rbdump, churn, mode):
 @pytest.mark.parametrize("mode", [[], ["--no-stop"]], ids=["paused", "unpaused"])
 @pytest.mark.parametrize("churn", ["calls", "blocks", "garbage", "exceptions"])
 @pytest.mark.parametrize("jit", ["yjit", "zjit"])
-def test_right_or_marked_in_code_of_a_jit(ruby, start, rbdump, jit, churn, mode):
+def test_right_or_marked_in_code_of_a_jit(ruby, start, rbdump, jit, churn, mode, times):
     """3.1's YJIT publishes a frame before it is filled in, and no window tells where: left out here."""
     if jit not in ruby.jits or ruby.series < (3, 2):
         note_not_applicable(f"what never stands still, in code of {jit.upper()}, on {ruby.id}: not built in, or of 3.1")
         return
-    check_dumps(start(ruby, "churn.rb", churn, flags=ruby.jits[jit]), rbdump, churn, mode)
+    check_dumps(start(ruby, "churn.rb", churn, flags=ruby.jits[jit]), rbdump, churn, mode, times)
 
 
-def check_dumps(target, rbdump, churn, mode):
+def check_dumps(target, rbdump, churn, mode, times):
     mains = 0
-    dumps = DUMPS if mode else DUMPS_PAUSED
+    dumps = times(DUMPS, DUMPS_OF_SOAK) if mode else times(DUMPS_PAUSED, DUMPS_PAUSED_OF_SOAK)
     for _ in range(dumps):
         done = run(rbdump, "-p", target.pid, "--json", *mode)
         assert done.stderr == ""

@@ -197,7 +197,7 @@ def plain(name):
     return re.sub(r"[.@].*", "", name.lstrip("_")) if name else None
 
 
-@pytest.mark.outer_rubies
+@pytest.mark.newest_ruby
 @pytest.mark.parametrize("wait", WAITS)
 def test_as_gdb(ruby, rbdump, file, tmp_path, wait):
     """The functions of a thread that waits are those that gdb shows, for one that waits already and for one that begins to."""

@@ -88,6 +88,7 @@ def mark_of(version, releases):
 # ---- live
 
 
+@pytest.mark.outer_rubies
 @pytest.mark.target("waits.rb")
 @pytest.mark.parametrize("script", ["waits.rb", "names.rb", "blocks.rb"], ids=lambda script: script.removesuffix(".rb"))
 def test_own_layout_taken_away(ruby, stripped, alone, script):
@@ -117,6 +118,7 @@ SAME_FACTS = ["blocks.rb", "bodies.rb", "evals.rb", "fibers_suspended.rb", "meth
 SAME_FACTS += ["ractor.rb", "refinements.rb", "rescues.rb", "svar.rb", "threads.rb"]
 
 
+@pytest.mark.three_rubies
 @pytest.mark.parametrize("script", SAME_FACTS, ids=lambda script: script.removesuffix(".rb"))
 def test_same_facts(ruby, stripped, alone, script):
     """What is asked of a layout for another release beyond the usual is true of Ruby, whatever its methods are called."""

@@ -23,9 +23,9 @@ STARTING += ["Init_String", "Init_VM"]
 RUNNING = ["Init_Thread", "Init_version", "ruby_prog_init", "ruby_options", "ruby_run_node", "rb_exec_end_proc"]
 ENDING = ["rb_objspace_call_finalizer", "ruby_vm_destruct"]
 OVER = ["rb_objspace_free", "exit", "_exit"]
-# Moments of each build. Of nine builds, there are 90 of the start and 130 of the end: a wrong answer that comes at one moment
-# of ten is missed once in 13,000 runs, one of thirty once in 20. --soak has three times as many. test_places has the places
-# that are known.
+# Moments of each build. Of five builds, there are 50 of the start and 70 of the end: a wrong answer that comes at one moment
+# of ten is missed once in 200 and in 1,600 runs. --soak has more builds, and three times as many of each. test_places has the
+# places that are known.
 RUNS, RUNS_OF_SOAK = 10, 30
 
 
@@ -86,8 +86,8 @@ def dump_after(rbdump, ruby, environment, delay, script):
 
 
 @pytest.fixture
-def runs(request):
-    return range(RUNS_OF_SOAK if request.config.option.soak else RUNS)
+def runs(times):
+    return range(times(RUNS, RUNS_OF_SOAK))
 
 
 def layout_is_kept(rbdump, build, start):
@@ -97,6 +97,7 @@ def layout_is_kept(rbdump, build, start):
 
 
 @pytest.mark.long
+@pytest.mark.outer_rubies
 def test_starting_at_any_moment(build, rbdump, start, runs):
     ruby, environment = build
     layout_is_kept(rbdump, build, start)
@@ -116,6 +117,7 @@ def test_starting_at_any_moment(build, rbdump, start, runs):
 
 
 @pytest.mark.long
+@pytest.mark.outer_rubies
 @pytest.mark.parametrize("more", [{}, {"RUBY_FREE_AT_EXIT": "1"}], ids=["", "free"])
 def test_ending_at_any_moment(build, rbdump, start, runs, more):
     """With $RUBY_FREE_AT_EXIT a Ruby since 3.3 takes itself apart to the last."""

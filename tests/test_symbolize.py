@@ -128,7 +128,7 @@ def test_there_are_rubies():
     assert WITH_DEBUG, "no Ruby with debug info: run tests/rubies/build"
 
 
-@pytest.mark.three_rubies
+@pytest.mark.outer_rubies
 def test_as_gdb(debug_ruby, target, rbdump, tmp_path):
     """1,000 addresses: half of them spread over .text, half of them in torn windows."""
     choice = random.Random(SEED)
