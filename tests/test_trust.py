@@ -20,6 +20,7 @@ import types
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import dump, run
+from harness.kernel import numbers_mounts
 from harness.process import task_states, tracers_of, wait_until
 from harness.recording import Recording, Running
 from harness.rubies import probe
@@ -71,11 +72,6 @@ def append_byte(path):
 
 def without_build_id(path):
     subprocess.run(["objcopy", "--remove-section", ".note.gnu.build-id", path], check=True, capture_output=True, timeout=60)
-
-
-def numbers_mounts():
-    """STATX_MNT_ID_UNIQUE: Linux 6.8."""
-    return tuple(int(part) for part in re.match(r"(\d+)\.(\d+)", os.uname().release).groups()) >= (6, 8)
 
 
 def states(answer):

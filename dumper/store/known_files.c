@@ -27,7 +27,7 @@
 /* What tells a file, in one state of its content, from all others. */
 struct identity {
 	char text[IDENTITY_MAX]; /* without a newline */
-	bool is_old;		 /* whether the file was last changed so long ago that its next change has another time */
+	bool is_old; /* whether the file was last changed so long ago that its next change has another time */
 };
 
 static bool read_boot_id(char *ret, size_t size)
@@ -59,7 +59,8 @@ static bool identify(int fd, struct identity *ret)
 			  (unsigned long long)said.stx_ino, (unsigned long long)said.stx_size,
 			  (long long)said.stx_mtime.tv_sec, said.stx_mtime.tv_nsec, (long long)said.stx_ctime.tv_sec,
 			  said.stx_ctime.tv_nsec);
-	ret->is_old = said.stx_ctime.tv_sec + OLD_SECONDS < now.tv_sec && said.stx_mtime.tv_sec + OLD_SECONDS < now.tv_sec;
+	ret->is_old =
+	    said.stx_ctime.tv_sec + OLD_SECONDS < now.tv_sec && said.stx_mtime.tv_sec + OLD_SECONDS < now.tv_sec;
 	return length > 0 && (size_t)length < sizeof(ret->text);
 }
 
@@ -108,7 +109,8 @@ static bool write_files(const void *content, FILE *file)
 	unsigned int count = 1;
 
 	fprintf(file, "%s %s\n", files->newest->text, files->digest);
-	for (const char *line = files->kept, *end; count < FILES_MAX && (end = strchr(line, '\n')); line = end + 1, count++) {
+	for (const char *line = files->kept, *end; count < FILES_MAX && (end = strchr(line, '\n'));
+	     line = end + 1, count++) {
 		if (end - line >= LINE_MAX_LENGTH)
 			break;
 		fwrite(line, 1, (size_t)(end - line) + 1, file);

@@ -1,4 +1,4 @@
-"""Sampling in the kernel: whether it must work here, and what there is of it in the kernel."""
+"""What the kernel has; sampling in the kernel: whether it must work here, and what there is of it in the kernel."""
 
 import json
 import os
@@ -22,10 +22,18 @@ def capabilities():
     return int(re.search(r"^CapEff:\s*(\w+)", pathlib.Path("/proc/self/status").read_text(), re.M)[1], 16)
 
 
+def release():
+    return tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
+
+
+def numbers_mounts():
+    """Whether each mount has a number that no other of this boot has: STATX_MNT_ID_UNIQUE."""
+    return release() >= (6, 8)
+
+
 def why_not():
     """Why the kernel cannot be sampled in here; None if it can, so that a test that fails has found a fault."""
-    release = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
-    if release < OLDEST:
+    if release() < OLDEST:
         return f"the kernel is older than {'.'.join(map(str, OLDEST))}"
     if not TYPES.exists():
         return f"there is no {TYPES}"

@@ -215,6 +215,30 @@ static void test_twice(void **state)
 	assert_int_equal(high, 42);
 }
 
+/* The reading of the sizes is the first one: enough if nothing has changed since. */
+static void test_after_sizes(void **state)
+{
+	uint64_t low, high;
+
+	(void)state;
+	for (uint64_t i = 0; i < 30; i++)
+		put(0, i, E_RUBY_T_FLOAT, 0x1000);
+	begin();
+	heap_count_sizes(&scene.count);
+	heap_count_after_sizes(&scene.count);
+	assert_true(heap_count_is_same(&scene.count));
+	heap_count_range(&scene.count, group_of(E_RUBY_T_FLOAT, 0x1000), false, true, &low, &high);
+	assert_int_equal(low, 30);
+	assert_int_equal(high, 30);
+	scene.changes = true;
+	heap_count_sizes(&scene.count);
+	heap_count_after_sizes(&scene.count);
+	assert_false(heap_count_is_same(&scene.count));
+	heap_count_range(&scene.count, group_of(E_RUBY_T_FLOAT, 0x1000), false, true, &low, &high);
+	assert_int_equal(low, 25);
+	assert_int_equal(high, 42);
+}
+
 /* An object that is not marked, in a page that is not swept, is dead. */
 static void test_dead(void **state)
 {
@@ -403,6 +427,7 @@ int main(void)
 	    TEST(test_once),
 	    TEST(test_interrupt),
 	    TEST(test_twice),
+	    TEST(test_after_sizes),
 	    TEST(test_dead),
 	    TEST(test_owned),
 	    TEST(test_too_many_groups),

@@ -216,12 +216,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_folders, tear_down_folders)
 	const struct CMUnitTest tests[] = {
-	    TEST(test_kept_digest_is_used),
-	    TEST(test_line_of_another_state_is_not_used),
-	    TEST(test_broken_lines_are_not_used),
-	    TEST(test_last_files_are_kept),
-	    TEST(test_new_file_is_not_kept),
-	    TEST(test_without_build_id),
+	    TEST(test_kept_digest_is_used),	  TEST(test_line_of_another_state_is_not_used),
+	    TEST(test_broken_lines_are_not_used), TEST(test_last_files_are_kept),
+	    TEST(test_new_file_is_not_kept),	  TEST(test_without_build_id),
 	    TEST(test_unreadable_file),
 	};
 
