@@ -122,7 +122,7 @@ void object_look_text(struct object_look *look, FILE *stream)
 	print_facts(look, walk->ruby->layout, stream);
 	print_site(look, stream);
 	print_count("Refers to", look->out.found, "object", stream);
-	fprintf(stream, "%s\n", look->refs_known ? ":" : " (not certain: only C code knows its references):");
+	fprintf(stream, "%s\n", look->refs_known ? ":" : " (this list is not certain):");
 	for (size_t i = 0; i < look->out.count; i++) {
 		fputs("  ", stream);
 		print_ref(walk, &look->out.of[i], stream);
