@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/thread.h"
+#include "heap/page_list.h"
 #include "ruby/collections.h"
 
 /* The bytes of slots that are copied at a time, and the most heap pages that these are in. */
@@ -56,8 +57,8 @@ struct heap_copy {
 	void *context;
 	bool runs, parallel, blind;
 	bool begins; /* no batch was copied since heap_copy_begin() */
-	struct memory *list, *descriptions;
-	struct heap_pages pages;
+	struct page_list list;
+	struct memory *descriptions;
 	bool has_next;
 	struct heap_page next; /* the page that did not fit into the last batch */
 	uint64_t bit_mask;     /* the bits of an address that are its place in its heap page */
@@ -124,7 +125,7 @@ void heap_copy_destroy(struct heap_copy *copy)
 	if (!copy)
 		return;
 	join(copy);
-	memory_destroy(copy->list);
+	memory_destroy(copy->list.memory);
 	memory_destroy(copy->descriptions);
 	for (size_t i = 0; i < 2; i++)
 		free(copy->batches[i].buffer);
@@ -143,14 +144,21 @@ bool heap_copy_begin(struct heap_copy *copy)
 {
 	join(copy);
 	copy->begins = true;
-	memory_destroy(copy->list);
+	memory_destroy(copy->list.memory);
 	memory_destroy(copy->descriptions);
 	copy->has_next = false;
 	copy->blind = !heap_copy_tells_dead(copy);
-	copy->list = memory_create(copy->source, copy->context, LIST_PAGES);
 	copy->descriptions = memory_create(copy->source, copy->context, DESCRIPTIONS_PAGES);
-	return copy->list && copy->descriptions &&
-	       heap_pages_begin(copy->list, copy->descriptions, copy->ruby->layout, copy->ruby->vm, &copy->pages);
+	if (!page_list_read(copy->ruby, copy->source, copy->context, LIST_PAGES, copy->runs, &copy->list) ||
+	    !copy->descriptions)
+		return false;
+	copy->list.pages.descriptions = copy->descriptions;
+	return true;
+}
+
+bool heap_copy_list_moved(const struct heap_copy *copy)
+{
+	return copy->list.moved;
 }
 
 bool heap_copy_was_blind(const struct heap_copy *copy)
@@ -239,7 +247,7 @@ static void list_batch(struct heap_copy *copy, struct batch *batch)
 		uint64_t first = 0;
 		size_t pages = 0;
 
-		if (!copy->has_next && !heap_pages_next(&copy->pages, &copy->next))
+		if (!copy->has_next && !heap_pages_next(&copy->list.pages, &copy->next))
 			break;
 		copy->has_next = true;
 		if (!copy->next.damaged)
@@ -265,7 +273,7 @@ static void drop_descriptions(struct heap_copy *copy)
 	if (!fresh)
 		return;
 	memory_destroy(copy->descriptions);
-	copy->descriptions = copy->pages.descriptions = fresh;
+	copy->descriptions = copy->list.pages.descriptions = fresh;
 }
 
 /* Whether a page of a batch was swept since its marks were read. */
@@ -347,7 +355,7 @@ static void begin_batch(struct heap_copy *copy)
 
 uint64_t heap_copy_total(const struct heap_copy *copy)
 {
-	return copy->pages.count;
+	return copy->list.pages.count;
 }
 
 size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret)
@@ -368,18 +376,16 @@ size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret)
 
 size_t heap_copy_still_listed(const struct heap_copy *copy, const struct addresses *pages)
 {
-	struct memory *memory = memory_create(copy->source, copy->context, LIST_PAGES + DESCRIPTIONS_PAGES);
-	struct heap_pages list;
 	struct heap_page page;
+	struct page_list list;
 	size_t listed = 0;
 
-	if (!memory || !heap_pages_begin(memory, memory, copy->ruby->layout, copy->ruby->vm, &list)) {
-		memory_destroy(memory);
-		return pages->count;
-	}
-	while (heap_pages_next(&list, &page))
-		listed += addresses_have(pages, page.address);
-	memory_destroy(memory);
+	if (page_list_read(copy->ruby, copy->source, copy->context, LIST_PAGES + DESCRIPTIONS_PAGES, copy->runs, &list))
+		while (heap_pages_next(&list.pages, &page))
+			listed += addresses_have(pages, page.address);
+	else
+		listed = pages->count;
+	memory_destroy(list.memory);
 	return listed;
 }
 

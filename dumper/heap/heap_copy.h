@@ -67,6 +67,9 @@ size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret)
  */
 size_t heap_copy_still_listed(const struct heap_copy *copy, const struct addresses *pages);
 
+/* Whether pages can be missing, because the list of pages changed each time that it was copied (heap/page_list.h). */
+bool heap_copy_list_moved(const struct heap_copy *copy);
+
 /*
  * Whether dead objects cannot be told from live ones in some page that was copied since heap_copy_begin(), because the
  * collector was running, or marks could not be read. Call this function after the last batch.

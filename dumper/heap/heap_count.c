@@ -306,7 +306,7 @@ static void read_pages(struct reading *reading)
 	count->totals.unread = reading->unread.count;
 	if (count->runs && reading->unread.count > 0)
 		count->totals.unread = heap_copy_still_listed(count->copy, &reading->unread);
-	count->incomplete |= count->late || count->totals.unread > 0;
+	count->incomplete |= count->late || count->totals.unread > 0 || heap_copy_list_moved(count->copy);
 	count->blind |= heap_copy_was_blind(count->copy);
 }
 

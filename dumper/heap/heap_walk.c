@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "heap/page_list.h"
 #include "heap/progress.h"
 #include "memory/overlay.h"
 #include "ruby/value.h"
@@ -34,19 +35,20 @@
 /* Reads the list of the heap's pages, and numbers their slots. */
 static bool number_slots(struct heap_walk *walk)
 {
-	struct memory *memory = memory_create(walk->source, walk->context, LIST_PAGES);
 	struct heap_page *pages = NULL, page;
 	size_t count = 0, capacity = 0;
-	struct heap_pages list;
-	bool enough = memory != NULL;
+	struct page_list list;
+	bool enough = true;
 
-	if (memory && heap_pages_begin(memory, memory, walk->ruby->layout, walk->ruby->vm, &list))
-		while (enough && heap_pages_next(&list, &page)) {
+	if (page_list_read(walk->ruby, walk->source, walk->context, LIST_PAGES, walk->runs, &list))
+		while (enough && heap_pages_next(&list.pages, &page)) {
 			enough = array_make_room(pages, capacity, count + 1);
 			if (enough)
 				pages[count++] = page;
 		}
-	memory_destroy(memory);
+	enough &= list.memory != NULL;
+	walk->incomplete |= list.moved;
+	memory_destroy(list.memory);
 	if (enough)
 		walk->slots = slots_create(pages, count);
 	free(pages);
@@ -211,7 +213,7 @@ end:
 	addresses_sort(&unread);
 	missing = walk->runs && unread.count > 0 ? heap_copy_still_listed(walk->copy, &unread) : unread.count;
 	addresses_clear(&unread);
-	walk->incomplete |= walk->late || missing > 0;
+	walk->incomplete |= walk->late || missing > 0 || heap_copy_list_moved(walk->copy);
 	walk->blind |= heap_copy_was_blind(walk->copy);
 	/* What objects of a running target led to can have filled the snapshot. */
 	walk->no_memory |= !renew_lasting(walk);

@@ -29,13 +29,21 @@ bool heap_pages_are_known(const struct layout *layout)
 	       (layout_has(layout, F_heap_page_slot_size) || layout->sizes[S_rvalue].present);
 }
 
+/* How long the list is. */
+static uint64_t bytes_of(const struct heap_pages *pages)
+{
+	struct access access = pages->access;
+
+	return pages->count * (has_rows(access.layout) ? access_sizeof(&access, S_heap_row) : 8);
+}
+
 bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const struct layout *layout, uint64_t vm,
 		      struct heap_pages *ret)
 {
 	struct access access = access_begin(memory, layout);
 	const uint64_t objspace = access_member(&access, vm, F_vm_objspace);
 
-	*ret = (struct heap_pages){.list = access_member(&access, objspace, F_objspace_pages)};
+	*ret = (struct heap_pages){.objspace = objspace, .list = access_member(&access, objspace, F_objspace_pages)};
 	if (is_darray(layout)) {
 		ret->count = access_member(&access, ret->list, F_darray_size);
 		ret->list += access_sizeof(&access, S_darray);
@@ -47,10 +55,29 @@ bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const 
 	if (access.failed || ret->count > PAGES_MAX)
 		return false;
 	/* Pages are put into the list while the program runs, and then those behind them are moved. */
-	memory_want(memory, ret->list,
-		    ret->list + ret->count * (has_rows(layout) ? access_sizeof(&access, S_heap_row) : 8));
+	memory_want(memory, ret->list, ret->list + bytes_of(ret));
 	memory_fetch(memory);
 	return true;
+}
+
+static bool has_changed(const struct heap_pages *pages, uint64_t address, enum layout_member_id id)
+{
+	const struct layout_member *member = &pages->access.layout->members[id];
+
+	return memory_has_changed(pages->access.memory, address + member->offset, member->size);
+}
+
+bool heap_pages_have_moved(const struct heap_pages *pages)
+{
+	const struct layout *layout = pages->access.layout;
+	struct access access = pages->access;
+
+	if (memory_has_changed(access.memory, pages->list, bytes_of(pages)) ||
+	    has_changed(pages, pages->objspace, F_objspace_pages))
+		return true;
+	if (is_darray(layout))
+		return has_changed(pages, pages->list - access_sizeof(&access, S_darray), F_darray_size);
+	return has_changed(pages, pages->objspace, F_objspace_nr_pages);
 }
 
 /* 1.9.3: reads a row of the list. Returns false if its slots do not fill it. */

@@ -38,7 +38,7 @@ struct heap_pages {
 	 * not become large.
 	 */
 	struct memory *descriptions;
-	uint64_t list, count, next;
+	uint64_t objspace, list, count, next;
 	uint64_t end; /* the end of the slots of the previous page that is not damaged */
 };
 
@@ -54,6 +54,12 @@ bool heap_pages_are_known(const struct layout *layout);
  */
 bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const struct layout *layout, uint64_t vm,
 		      struct heap_pages *ret);
+
+/*
+ * Whether the list has changed since the walk began: Ruby moves pages within it, so one can be missing that was there all
+ * the time. Call this function right after heap_pages_begin(), if the program runs.
+ */
+bool heap_pages_have_moved(const struct heap_pages *pages);
 
 /*
  * Reads the next page. Returns false at the end of the list. Of a part of the list that cannot be read, gives only one page,

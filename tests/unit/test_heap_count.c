@@ -25,25 +25,25 @@ enum { SLOT = 352, SLOTS = 100, PAGES = 3 };
 
 static struct {
 	struct synthetic *s;
-	uint64_t list, pages[PAGES], start[PAGES];
-	bool changes; /* the heap changes after the last page of it was read for the first time */
+	uint64_t objspace, list, pages[PAGES], start[PAGES];
+	bool changes;	/* the heap changes after the last page of it was read for the first time */
+	uint64_t moves; /* how often the list has a page less when it is read; UINT64_MAX: always another length */
 	struct heap_count count;
 } scene;
 
 static int set_up(void **state)
 {
-	uint64_t objspace;
-
 	if (synthetic_set_up(state) != 0)
 		return -1;
 	scene.s = *state;
 	scene.changes = false;
+	scene.moves = 0;
 	scene.s->ruby.vm = synthetic_struct(scene.s, S_vm);
-	objspace = synthetic_struct(scene.s, S_objspace);
+	scene.objspace = synthetic_struct(scene.s, S_objspace);
 	scene.list = synthetic_allocate(scene.s, PAGES * 8);
-	synthetic_set(scene.s, scene.s->ruby.vm, F_vm_objspace, objspace);
-	synthetic_set(scene.s, objspace, F_objspace_pages, scene.list);
-	synthetic_set(scene.s, objspace, F_objspace_nr_pages, PAGES);
+	synthetic_set(scene.s, scene.s->ruby.vm, F_vm_objspace, scene.objspace);
+	synthetic_set(scene.s, scene.objspace, F_objspace_pages, scene.list);
+	synthetic_set(scene.s, scene.objspace, F_objspace_nr_pages, PAGES);
 	for (size_t i = 0; i < PAGES; i++) {
 		scene.pages[i] = synthetic_struct(scene.s, S_heap_page);
 		/* On pages of memory of their own. */
@@ -74,6 +74,12 @@ static void put(size_t page, uint64_t slot, enum layout_enumerator_id type, uint
 	synthetic_set(scene.s, at, F_basic_klass, klass);
 }
 
+/* Frees a slot. */
+static void take(size_t page, uint64_t slot)
+{
+	synthetic_set(scene.s, scene.start[page] + slot * SLOT, F_basic_flags, 0);
+}
+
 /* What happens between both readings of test_twice. */
 static void change(void)
 {
@@ -83,12 +89,23 @@ static void change(void)
 		put(1, i, E_RUBY_T_FLOAT, 0x1000);
 }
 
+/* The list was read while the program runs. */
+static void move(void)
+{
+	static uint64_t turns;
+
+	if (scene.moves == UINT64_MAX)
+		synthetic_set(scene.s, scene.objspace, F_objspace_nr_pages, PAGES - ++turns % 2);
+	else if (--scene.moves == 0)
+		synthetic_set(scene.s, scene.objspace, F_objspace_nr_pages, PAGES);
+}
+
 /* What is read of the target. */
 static void read_pages(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok)
 {
 	const struct synthetic *s = context;
 
-	bool last = false;
+	bool last = false, list = false;
 
 	for (size_t i = 0; i < count; i++) {
 		const uint64_t at = pages[i] - SYNTHETIC_BASE;
@@ -97,16 +114,24 @@ static void read_pages(void *context, const uint64_t *pages, size_t count, uint8
 		if (ok[i])
 			memcpy(buffer + i * MEMORY_PAGE, s->bytes + at, MEMORY_PAGE);
 		last |= pages[i] == scene.start[PAGES - 1];
+		list |= pages[i] == (scene.list & ~(MEMORY_PAGE - 1));
 	}
+	if (list && scene.moves > 0)
+		move();
 	if (last && scene.changes) {
 		scene.changes = false;
 		change();
 	}
 }
 
+static void begin_with(bool runs)
+{
+	assert_true(heap_count_begin(&scene.s->ruby, read_pages, scene.s, runs, false, &scene.count));
+}
+
 static void begin(void)
 {
-	assert_true(heap_count_begin(&scene.s->ruby, read_pages, scene.s, false, false, &scene.count));
+	begin_with(false);
 }
 
 /* The group of a type and a class; NULL if there is none. */
@@ -230,6 +255,22 @@ static void test_after_sizes(void **state)
 	heap_count_range(&scene.count, group_of(E_RUBY_T_FLOAT, 0x1000), false, true, &low, &high);
 	assert_int_equal(low, 30);
 	assert_int_equal(high, 30);
+	/* As many objects as before, but not the same ones. */
+	heap_count_sizes(&scene.count);
+	take(0, 0);
+	put(0, 30, E_RUBY_T_FLOAT, 0x1000);
+	heap_count_after_sizes(&scene.count);
+	assert_int_equal(group_of(E_RUBY_T_FLOAT, 0x1000)->objects, 30);
+	assert_false(heap_count_is_same(&scene.count));
+	/* One is gone, and there is none of its class any more. */
+	put(1, 0, E_RUBY_T_COMPLEX, 0x1000);
+	heap_count_sizes(&scene.count);
+	take(1, 0);
+	heap_count_after_sizes(&scene.count);
+	assert_false(heap_count_is_same(&scene.count));
+	/* The same ranges as those of two readings of their own. */
+	put(0, 0, E_RUBY_T_FLOAT, 0x1000);
+	take(0, 30);
 	scene.changes = true;
 	heap_count_sizes(&scene.count);
 	heap_count_after_sizes(&scene.count);
@@ -237,6 +278,29 @@ static void test_after_sizes(void **state)
 	heap_count_range(&scene.count, group_of(E_RUBY_T_FLOAT, 0x1000), false, true, &low, &high);
 	assert_int_equal(low, 25);
 	assert_int_equal(high, 42);
+}
+
+/* While a page is put into the list, the last page of the list is behind its end. */
+static void test_list_that_moves(void **state)
+{
+	(void)state;
+	put(PAGES - 1, 0, E_RUBY_T_FLOAT, 0x1000);
+	synthetic_set(scene.s, scene.objspace, F_objspace_nr_pages, PAGES - 1);
+	scene.moves = 1;
+	begin_with(true);
+	heap_count_once(&scene.count);
+	assert_int_equal(scene.moves, 0);
+	assert_int_equal(scene.count.totals.pages, PAGES);
+	assert_int_equal(scene.count.totals.objects, 1);
+	assert_false(scene.count.incomplete);
+	/* It is another one at each time. */
+	scene.moves = UINT64_MAX;
+	heap_count_once(&scene.count);
+	assert_true(scene.count.incomplete);
+	scene.moves = 0;
+	synthetic_set(scene.s, scene.objspace, F_objspace_nr_pages, PAGES);
+	heap_count_once(&scene.count);
+	assert_false(scene.count.incomplete);
 }
 
 /* An object that is not marked, in a page that is not swept, is dead. */
@@ -370,8 +434,8 @@ static void test_one_page_for_ever(void **state)
 	memcpy(&objspace,
 	       scene.s->bytes + (scene.s->ruby.vm - SYNTHETIC_BASE) + scene.s->layout->members[F_vm_objspace].offset,
 	       8);
-	synthetic_set(scene.s, objspace, F_objspace_pages, list);
-	synthetic_set(scene.s, objspace, F_objspace_nr_pages, (1 << 20) / 8);
+	synthetic_set(scene.s, scene.objspace, F_objspace_pages, list);
+	synthetic_set(scene.s, scene.objspace, F_objspace_nr_pages, (1 << 20) / 8);
 	count_damaged(1);
 }
 
@@ -394,7 +458,7 @@ static void test_list_too_long(void **state)
 	memcpy(&objspace,
 	       scene.s->bytes + (scene.s->ruby.vm - SYNTHETIC_BASE) + scene.s->layout->members[F_vm_objspace].offset,
 	       8);
-	synthetic_set(scene.s, objspace, F_objspace_nr_pages, 1 << 24);
+	synthetic_set(scene.s, scene.objspace, F_objspace_nr_pages, 1 << 24);
 	put(1, 7, E_RUBY_T_FLOAT, 0x1000);
 	count_damaged(PAGES);
 	assert_int_equal(scene.count.totals.objects, 1);
@@ -410,8 +474,8 @@ static void test_list_nowhere(void **state)
 	memcpy(&objspace,
 	       scene.s->bytes + (scene.s->ruby.vm - SYNTHETIC_BASE) + scene.s->layout->members[F_vm_objspace].offset,
 	       8);
-	synthetic_set(scene.s, objspace, F_objspace_pages, NOWHERE);
-	synthetic_set(scene.s, objspace, F_objspace_nr_pages, UINT64_MAX);
+	synthetic_set(scene.s, scene.objspace, F_objspace_pages, NOWHERE);
+	synthetic_set(scene.s, scene.objspace, F_objspace_nr_pages, UINT64_MAX);
 	begin();
 	heap_count_twice(&scene.count);
 	assert_true(scene.count.incomplete);
@@ -428,6 +492,7 @@ int main(void)
 	    TEST(test_interrupt),
 	    TEST(test_twice),
 	    TEST(test_after_sizes),
+	    TEST(test_list_that_moves),
 	    TEST(test_dead),
 	    TEST(test_owned),
 	    TEST(test_too_many_groups),
