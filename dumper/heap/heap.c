@@ -355,7 +355,8 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 	error = look_at(&look);
 	if (!error && options->diff)
 		error = baseline_compare(options->diff, &histogram);
-	if (!error && options->paths)
+	/* A ^C ends this, too. */
+	if (!error && options->paths && !(histogram.doubts >> HEAP_INTERRUPTED & 1))
 		error = row_paths_add(options, look.session, &histogram);
 	if (!error)
 		error = is_flames(options) ? write_flames(&look) : print(options, &histogram);

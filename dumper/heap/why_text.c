@@ -114,13 +114,19 @@ static struct error *write_tree_text(const struct why_answer *answer, FILE *stre
 	return tree_rows_each(&answer->rows, &writer) ? NULL : error_no_memory();
 }
 
+/* What an object may be to which no path leads. */
+static const char *why_not(const struct graph_look *look)
+{
+	return look->reading.walk.incomplete ? "garbage, or kept by what was not read" : "garbage";
+}
+
 static void write_path_text(const struct why_answer *answer, FILE *stream)
 {
 	struct graph_look *look = answer->look;
 
 	fputc('\n', stream);
 	if (answer->length == 0) {
-		fputs("No path from a known root leads to the object. It may be garbage.\n", stream);
+		fprintf(stream, "No path from a known root leads to the object. It may be %s.\n", why_not(look));
 		write_doubts(look, stream);
 	}
 	for (size_t i = 0; i < answer->length; i++) {
@@ -151,7 +157,7 @@ static void write_found(const struct why_answer *answer, FILE *stream)
 	if (answer->reached == answer->found) {
 		fputs(answer->found == 1 ? "it\n" : "all of them\n", stream);
 	} else {
-		fprintf(stream, "all but %s, which may be garbage\n", others);
+		fprintf(stream, "all but %s, which may be %s\n", others, why_not(answer->look));
 		write_doubts(answer->look, stream);
 	}
 }
