@@ -4,9 +4,6 @@
 #include "ruby/object_slot.h"
 #include "ruby/st.h"
 
-/* hash.c, RHASH_AR_TABLE_MAX_SIZE, v2_6_0 to v4_0_5 and head. */
-#define AR_PAIRS 8
-
 /* The slot of a Hash has a struct RHash, and behind it, since 3.3, the table: more than its first words is not needed. */
 #define HASH_BYTES 40u
 
@@ -45,30 +42,30 @@ static bool write_entry(void *context, struct access *access, uint64_t key, uint
 	return true;
 }
 
-/* A small Hash: keys and values in turn, from 2.7 on (hash.c, ar_foreach). */
+/* The entries of a small Hash: hash.c, ar_foreach. */
 static void write_pairs(struct writing *writing, struct access *access, uint64_t table, uint64_t flags)
 {
 	const struct layout *layout = access->layout;
 	const struct layout_number *mask = &layout->enumerators[E_RHASH_AR_TABLE_BOUND_MASK];
 	const struct layout_number *shift = &layout->enumerators[E_RHASH_AR_TABLE_BOUND_SHIFT];
 	const struct layout_number *undefined = &layout->enumerators[E_RUBY_Qundef];
-	uint64_t count, words[AR_PAIRS * 2];
+	uint64_t count, words[HASH_PAIRS * HASH_PAIR_WORDS];
+	struct hash_pairs pairs;
 
 	if (table == 0)
 		return;
-	if (!layout_has(layout, F_ar_table_pairs) || !mask->present || !shift->present || !undefined->present) {
+	if (!slot_hash_pairs(layout, &pairs) || !mask->present || !shift->present || !undefined->present) {
 		access_fail(access, table);
 		return;
 	}
 	count = (flags & (uint64_t)mask->value) >> shift->value;
-	if (count > AR_PAIRS)
+	if (count > HASH_PAIRS)
 		access_fail(access, table);
-	if (access->failed || !access_bytes(access, access_address(access, table, F_ar_table_pairs), words, count * 16))
+	if (access->failed || !access_bytes(access, table + pairs.offset, words, slot_hash_pairs_bytes(&pairs, count)))
 		return;
-	for (uint64_t i = 0; i < count; i++)
+	for (uint64_t i = 0; i < count * pairs.words; i += pairs.words)
 		/* A pair that was deleted has Qundef as its key (ar_clear_entry). */
-		if (words[2 * i] != (uint64_t)undefined->value &&
-		    !write_entry(writing, access, words[2 * i], words[2 * i + 1]))
+		if (words[i] != (uint64_t)undefined->value && !write_entry(writing, access, words[i], words[i + 1]))
 			return;
 }
 

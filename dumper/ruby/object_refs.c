@@ -27,9 +27,6 @@ enum kind {
 	REFS_SYMBOL,
 };
 
-/* hash.c, RHASH_AR_TABLE_MAX_SIZE, v2_6_0 to v4_0_5 and head. */
-#define AR_PAIRS 8
-
 static void give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name)
 {
 	refs_give(walk, value, label, name, REF_EXACT);
@@ -120,7 +117,7 @@ static bool array_elements(struct refs_walk *walk)
 			       slot_member(layout, walk->slot, F_array_heap_len), REF_ELEMENT, REF_EXACT);
 }
 
-/* A small Hash: keys and values in turn, from 2.7 on (hash.c, ar_foreach). */
+/* The entries of a small Hash: hash.c, ar_foreach. */
 static bool hash_pairs(struct refs_walk *walk)
 {
 	const struct layout *layout = walk->refs->layout;
@@ -128,22 +125,23 @@ static bool hash_pairs(struct refs_walk *walk)
 	const struct layout_number *mask = &layout->enumerators[E_RHASH_AR_TABLE_BOUND_MASK];
 	const struct layout_number *shift = &layout->enumerators[E_RHASH_AR_TABLE_BOUND_SHIFT];
 	const uint64_t undefined = (uint64_t)layout->enumerators[E_RUBY_Qundef].value;
-	uint64_t count, words[AR_PAIRS * 2];
+	uint64_t count, words[HASH_PAIRS * HASH_PAIR_WORDS];
+	struct hash_pairs pairs;
 
 	if (table == 0)
 		return true;
-	if (!layout_has(layout, F_ar_table_pairs) || !mask->present || !shift->present ||
+	if (!slot_hash_pairs(layout, &pairs) || !mask->present || !shift->present ||
 	    !layout->enumerators[E_RUBY_Qundef].present)
 		return false;
 	count = (walk->flags & (uint64_t)mask->value) >> shift->value;
-	if (count > AR_PAIRS ||
-	    !access_bytes(walk->access, access_address(walk->access, table, F_ar_table_pairs), words, count * 16))
+	if (count > HASH_PAIRS ||
+	    !access_bytes(walk->access, table + pairs.offset, words, slot_hash_pairs_bytes(&pairs, count)))
 		return false;
-	for (uint64_t i = 0; i < count; i++) {
-		give(walk, words[2 * i], REF_KEY, 0);
+	for (uint64_t i = 0; i < count * pairs.words; i += pairs.words) {
+		give(walk, words[i], REF_KEY, 0);
 		/* A pair that was deleted has Qundef as its key, and nothing is known of its value (ar_clear_entry). */
-		if (words[2 * i] != undefined)
-			give(walk, words[2 * i + 1], REF_VALUE, words[2 * i]);
+		if (words[i] != undefined)
+			give(walk, words[i + 1], REF_VALUE, words[i]);
 	}
 	return true;
 }
@@ -395,7 +393,7 @@ static uint64_t outside_struct(const struct object_refs *refs, const struct obje
 	switch (kind) {
 	case REFS_HASH:
 		table = slot_hash_st(layout, slot, flags);
-		*length = table != 0 ? (uint64_t)layout->sizes[S_st].value : AR_PAIRS * 16 + 8;
+		*length = table != 0 ? (uint64_t)layout->sizes[S_st].value : HASH_PAIRS * HASH_PAIR_WORDS * 8;
 		return table != 0 ? table : slot_hash_ar(layout, slot);
 	case REFS_DATA:
 		return data_refs_outside(layout, slot, flags, length);

@@ -49,6 +49,18 @@ uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slo
 	return layout->sizes[S_hash].present ? slot->address + (uint64_t)layout->sizes[S_hash].value : 0;
 }
 
+/* internal.h, ar_table_entry, v2_6_0 to v2_6_10: the hash, the key and the value. */
+bool slot_hash_pairs(const struct layout *layout, struct hash_pairs *ret)
+{
+	const struct layout_number *size = &layout->sizes[S_ar_table];
+
+	*ret = (struct hash_pairs){.words = 2, .offset = layout->members[F_ar_table_pairs].offset};
+	if (layout_has(layout, F_ar_table_pairs))
+		return true;
+	*ret = (struct hash_pairs){.words = HASH_PAIR_WORDS, .offset = 8};
+	return size->present && size->value == INT64_C(8) * HASH_PAIRS * HASH_PAIR_WORDS;
+}
+
 uint64_t slot_hash_ar(const struct layout *layout, const struct object_slot *slot)
 {
 	if (layout_has(layout, F_hash_ar))

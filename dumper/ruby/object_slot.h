@@ -18,10 +18,20 @@
 /* include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to v3_1_7. Later, it depends on the slot. */
 #define OBJECT_EMBEDDED_IVARS 3u
 
+/* hash.c, RHASH_AR_TABLE_MAX_SIZE, v2_6_0 to v4_0_5 and head: how many pairs a small Hash has; and the most words of one. */
+#define HASH_PAIRS	8u
+#define HASH_PAIR_WORDS 3u
+
 struct object_slot {
 	uint64_t address;
 	const uint8_t *bytes;
 	uint64_t size; /* of the slot; at least 16 */
+};
+
+/* How an ar_table has its pairs. */
+struct hash_pairs {
+	uint64_t offset; /* of the first key; its value is the word behind it */
+	uint64_t words;	 /* from one key to the next, at most HASH_PAIR_WORDS */
 };
 
 /*
@@ -47,5 +57,14 @@ uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slo
 
 /* The address of the ar_table of a T_HASH that has no st_table; 0 if it has none. */
 uint64_t slot_hash_ar(const struct layout *layout, const struct object_slot *slot);
+
+/* How the ar_tables of this Ruby have their pairs. Returns false if that is not known. */
+bool slot_hash_pairs(const struct layout *layout, struct hash_pairs *ret);
+
+/* The bytes of some pairs, from the first key to the last value. */
+static inline uint64_t slot_hash_pairs_bytes(const struct hash_pairs *pairs, uint64_t count)
+{
+	return count > 0 ? ((count - 1) * pairs->words + 2) * 8 : 0;
+}
 
 #endif
