@@ -151,8 +151,10 @@ bool class_included_size(struct access *access, uint64_t iclass, uint64_t flags,
 			add_id_table(access, of_ext(access, iclass, F_classext_m_tbl), ret);
 		return !access->failed;
 	}
+	/* gc.c, rb_obj_memsize_of, v2_3_0 to v2_4_10: nothing belongs to it, if it is not an origin. */
 	if (!tables_are_known(access->layout))
-		return false;
+		return access->layout->enumerators[E_RICLASS_IS_ORIGIN].present &&
+		       !layout_has(access->layout, F_classext_cc_tbl) && !has_bit(access, flags, E_RICLASS_IS_ORIGIN);
 	if (has_bit(access, flags, E_RICLASS_IS_ORIGIN) && !has_bit(access, flags, E_RICLASS_ORIGIN_SHARED_MTBL))
 		add_id_table(access, methods(access, iclass), ret);
 	add_call_caches(access, of_ext(access, iclass, F_classext_cc_tbl), steps, ret);

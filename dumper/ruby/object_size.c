@@ -13,7 +13,11 @@
 #define INT_MAP_BYTES (UINT64_C(256) * 4)
 
 /* The number of a string's encoding has 7 bits (encoding.h, ENCODING_MASK, v1_9_3_0 to v4_0_5 and head). */
-#define ENCODING_BITS 0x7fu
+#define ENCODING_BITS		    0x7fu
+#define ENCODING_SHIFT_IN_USER_BITS 10
+
+/* encoding.c, ENCINDEX_BUILTIN_MAX, v1_9_3_0 to v2_1_10: ASCII-8BIT, UTF-8 and US-ASCII. */
+#define ENCODINGS_OF_BYTES 3
 
 /* internal/bignum.h, BDIGIT (up to 2.1 include/ruby/defines.h), v1_9_3_0 to v4_0_5 and head: an unsigned int. */
 #define BDIGIT_BYTES 4
@@ -33,12 +37,27 @@ static uint64_t size_of(const struct object_sizes *sizes, enum layout_struct_id 
 	return sizes->layout->sizes[id].present ? (uint64_t)sizes->layout->sizes[id].value : 0;
 }
 
-/* The bytes of the terminator: string.c, TERM_LEN, the shortest character of the encoding. */
-static uint64_t terminator(const struct object_sizes *sizes, uint64_t flags)
+/* The number of a string's encoding: encoding.h, ENCODING_SHIFT, v1_9_3_0 to v2_1_10: FL_USHIFT + 10. */
+static uint64_t encoding_of(const struct object_sizes *sizes, uint64_t flags)
 {
 	const struct layout_number *shift = &sizes->layout->enumerators[E_RUBY_ENCODING_SHIFT];
-	const uint64_t encoding = shift->present ? flags >> shift->value & ENCODING_BITS : 0;
+	const struct layout_number *first = &sizes->layout->enumerators[E_RUBY_FL_USHIFT];
 
+	if (!shift->present && !first->present)
+		return ENCODING_BITS;
+	return flags >> (shift->present ? shift->value : first->value + ENCODING_SHIFT_IN_USER_BITS) & ENCODING_BITS;
+}
+
+/*
+ * The bytes of the terminator: string.c, TERM_LEN, the shortest character of the encoding. 0 if that is not known: up to
+ * 2.1, the numbers of the encodings with longer characters depend on the program. Those of the first three do not.
+ */
+static uint64_t terminator(const struct object_sizes *sizes, uint64_t flags)
+{
+	const uint64_t encoding = encoding_of(sizes, flags);
+
+	if (!sizes->layout->enumerators[E_RUBY_ENCINDEX_UTF_16BE].present)
+		return encoding < ENCODINGS_OF_BYTES ? 1 : 0;
 	if (is(sizes, encoding, E_RUBY_ENCINDEX_UTF_32BE) || is(sizes, encoding, E_RUBY_ENCINDEX_UTF_32LE) ||
 	    is(sizes, encoding, E_RUBY_ENCINDEX_UTF_32))
 		return 4;
@@ -55,7 +74,7 @@ static bool string_size(const struct object_sizes *sizes, const struct object_sl
 	    slot_has_flag(sizes->layout, flags, E_STR_NOFREE))
 		return true;
 	*ret = slot_member(sizes->layout, slot, F_string_capa) + terminator(sizes, flags);
-	return layout_has(sizes->layout, F_string_capa);
+	return layout_has(sizes->layout, F_string_capa) && terminator(sizes, flags) > 0;
 }
 
 static bool array_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
@@ -218,7 +237,10 @@ static bool imemo_size(struct object_sizes *sizes, struct access *access, const 
 	if (is(sizes, type, E_imemo_ast))
 		return false;
 	if (is(sizes, type, E_imemo_ment))
-		*ret = METHOD_ENTRY_BYTES;
+		*ret = sizes->layout->enumerators[E_imemo_alloc].present ||
+			       sizes->layout->enumerators[E_imemo_tmpbuf].present
+			   ? METHOD_ENTRY_BYTES
+			   : 0;
 	else if (is(sizes, type, E_imemo_env))
 		*ret = 8 * slot_member(sizes->layout, slot, F_env_size);
 	else if (is(sizes, type, E_imemo_tmpbuf) || is(sizes, type, E_imemo_alloc))
