@@ -6,6 +6,7 @@
 #include "heap/heap_open.h"
 #include "heap/pause.h"
 #include "heap/progress.h"
+#include "ruby/class_refs.h"
 #include "ruby/object_text.h"
 
 /* For steps_begin(): the words and entries that are read again to tell how objects refer to others: some ten seconds. */
@@ -184,5 +185,7 @@ size_t graph_look_doubts(const struct graph_look *look, const char *ret[GRAPH_LO
 		ret[count++] = "Part of the heap could not be read.";
 	if (!look->graph.roots_known)
 		ret[count++] = "Some roots could not be read.";
+	if (class_refs_lack(walk->ruby->layout))
+		ret[count++] = class_refs_lack(walk->ruby->layout);
 	return count;
 }

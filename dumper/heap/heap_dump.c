@@ -14,6 +14,7 @@
 #include "heap/objspace_dump.h"
 #include "heap/pause.h"
 #include "heap/progress.h"
+#include "ruby/class_refs.h"
 
 /* Bytes that are copied at a time. */
 #define COPY_BYTES (1u << 18)
@@ -51,6 +52,8 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 		     " objects are not exactly known. Most of these objects are T_DATA, whose references only C code "
 		     "knows.",
 		     result->unknown, result->objects);
+	if (class_refs_lack(session->layout.layout))
+		note("%s", class_refs_lack(session->layout.layout));
 	if (result->empty > 0)
 		note("Slots that have no object, although something refers to them (type NONE): %" PRIu64 "; %s",
 		     result->empty,

@@ -57,23 +57,25 @@ static void give_call_caches(struct refs_walk *walk, uint64_t id, uint64_t cache
 }
 
 /* Whether the layout has the members of the tables that this Ruby has. */
-static bool tables_are_known(const struct refs_walk *walk)
+static bool tables_are_known(const struct layout *layout)
 {
-	const struct layout *layout = walk->refs->layout;
-	const bool objects = has(walk, F_classext_box);
+	const bool objects = layout_has(layout, F_classext_box);
 
-	if (!has(walk, F_id_table_capa) || !has(walk, F_id_table_items) || !layout->sizes[S_id_item].present ||
-	    !has(walk, F_classext_const_tbl) || !has(walk, F_const_entry_value) || !has(walk, F_const_entry_file) ||
-	    !has(walk, F_classext_callable_m_tbl) || !(has(walk, F_class_m_tbl) || has(walk, F_classext_m_tbl)))
+	if (!layout_has(layout, F_id_table_capa) || !layout_has(layout, F_id_table_items) ||
+	    !layout->sizes[S_id_item].present || !layout_has(layout, F_classext_const_tbl) ||
+	    !layout_has(layout, F_const_entry_value) || !layout_has(layout, F_const_entry_file) ||
+	    !layout_has(layout, F_classext_callable_m_tbl) ||
+	    !(layout_has(layout, F_class_m_tbl) || layout_has(layout, F_classext_m_tbl)))
 		return false;
-	if (!objects && has(walk, F_classext_cc_tbl) &&
-	    !(has(walk, F_cc_entries_cme) && has(walk, F_cc_entries_entries) && has(walk, F_cc_entries_len) &&
-	      layout->sizes[S_cc_entry].present && layout->enumerators[E_METHOD_ENTRY_INVALIDATED].present))
+	if (!objects && layout_has(layout, F_classext_cc_tbl) &&
+	    !(layout_has(layout, F_cc_entries_cme) && layout_has(layout, F_cc_entries_entries) &&
+	      layout_has(layout, F_cc_entries_len) && layout->sizes[S_cc_entry].present &&
+	      layout->enumerators[E_METHOD_ENTRY_INVALIDATED].present))
 		return false;
 	if (objects)
-		return has(walk, F_classext_fields) && has(walk, F_classext_classpath) &&
-		       has(walk, F_class_boxable_table) && layout->enumerators[E_RCLASS_BOXABLE].present;
-	return has(walk, F_class_super);
+		return layout_has(layout, F_classext_fields) && layout_has(layout, F_classext_classpath) &&
+		       layout_has(layout, F_class_boxable_table) && layout->enumerators[E_RCLASS_BOXABLE].present;
+	return layout_has(layout, F_class_super);
 }
 
 static uint64_t methods(struct refs_walk *walk, uint64_t ext)
@@ -235,15 +237,55 @@ static bool give_boxes(struct refs_walk *walk, uint64_t ext, bool (*give)(struct
 	return table == 0 || (st_each_step(walk->access, table, &walk->steps, give_box, &boxes) && boxes.all);
 }
 
+static bool give_st_constant(void *context, struct access *access, uint64_t key, uint64_t record)
+{
+	give_constant(context, key, record);
+	return !access->failed;
+}
+
+/* gc.c, mark_const_tbl, v1_9_3_0 to v2_2_10. */
+static bool give_st_constants(struct refs_walk *walk, uint64_t ext)
+{
+	const uint64_t table = member(walk, ext, F_classext_const_tbl);
+
+	if (st_replaced_by_id_tables(walk->refs->layout) || !has(walk, F_const_entry_value) ||
+	    !has(walk, F_const_entry_file))
+		return true;
+	return table == 0 || st_each_step(walk->access, table, &walk->steps, give_st_constant, walk);
+}
+
+/*
+ * What is known up to 2.4: all but the methods, and in 2.3 and 2.4 the constants. Returns false: these are not all
+ * references.
+ */
+static bool give_known(struct refs_walk *walk)
+{
+	uint64_t ext;
+
+	if (!has(walk, F_class_ptr) || !has(walk, F_classext_iv_tbl))
+		return false;
+	ext = class_ext(walk->access, walk->slot->address);
+	if (ext == 0 || walk->access->failed)
+		return false;
+	if (!has(walk, F_class_super))
+		give_superclass(walk, ext);
+	/* gc.c, gc_mark_children, v2_3_0 to v2_4_10: in an included module, nothing else is marked that is known. */
+	if (st_replaced_by_id_tables(walk->refs->layout) && slot_is(walk->refs->layout, walk->flags, E_RUBY_T_ICLASS))
+		return false;
+	if (give_st_constants(walk, ext))
+		give_ivars(walk, ext);
+	return false;
+}
+
 static bool give_all(struct refs_walk *walk, bool (*give)(struct refs_walk *walk, uint64_t ext))
 {
-	const bool known = tables_are_known(walk);
+	const bool known = tables_are_known(walk->refs->layout);
 	uint64_t ext;
 
 	if (!has(walk, F_classext_box) && has(walk, F_class_super))
 		give_superclass(walk, 0);
 	if (!known)
-		return false;
+		return give_known(walk);
 	ext = class_ext(walk->access, walk->slot->address);
 	/* Up to 3.1, a class that is being made has none yet. */
 	if (ext == 0)
@@ -266,4 +308,15 @@ bool class_refs(struct refs_walk *walk)
 bool iclass_refs(struct refs_walk *walk)
 {
 	return give_all(walk, give_iclass_ext);
+}
+
+const char *class_refs_lack(const struct layout *layout)
+{
+	if (tables_are_known(layout))
+		return NULL;
+	return st_replaced_by_id_tables(layout)
+		   ? "The layout lacks a member of rb_id_table, or of what it leads to: it is not known what constants "
+		     "and "
+		     "methods refer to."
+		   : "The layout lacks the struct of the table of methods: it is not known what methods refer to.";
 }

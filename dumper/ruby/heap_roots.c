@@ -170,13 +170,19 @@ static void give_vm(struct roots_walk *walk)
 	roots_give_id_table(walk, table(walk, F_vm_negative_cmes));
 	roots_give_st(walk, table(walk, F_vm_overloaded_cmes));
 	roots_begin(walk, ROOT_FINALIZER, REF_EXACT, 0);
-	roots_give_st(walk, pointer(walk, objspace, F_objspace_finalizers));
+	if (layout_has(walk->access.layout, F_objspace_finalizers))
+		roots_give_st(walk, pointer(walk, objspace, F_objspace_finalizers));
+	else
+		roots_lack(walk);
 	give_hooks(walk, vm, F_vm_hooks);
 	/* symbol.c, Init_sym, v2_2_0 to v4_0_5 and head: `ids` is registered. */
 	roots_begin(walk, ROOT_SYMBOLS, REF_EXACT, 0);
 	if (symbols != 0 && layout_has(walk->access.layout, F_symbols_ids))
 		roots_give(walk, access_address(&walk->access, symbols, F_symbols_ids),
 			   pointer(walk, symbols, F_symbols_ids));
+	/* parse.y, rb_gc_mark_symbols, v1_9_3_0 to v2_1_10 */
+	if (symbols != 0)
+		roots_give_st(walk, pointer(walk, symbols, F_symbols_id_str));
 	roots_begin(walk, ROOT_SYMBOLS, REF_CONSERVATIVE, 0);
 	roots_scan_struct(walk, symbols, S_symbols);
 }

@@ -158,9 +158,8 @@ void roots_give_global_variables(struct roots_walk *walk)
 	if (at == 0 || !has_globals(layout))
 		return;
 	table = access_word(&access, at);
-	/* A rb_id_table since 2.3; an st_table before. */
-	all = layout_has(layout, F_id_table_items) ? roots_each_id(&access, table, give_entry, walk)
-						   : st_each(&access, table, LINKS_MAX, give_entry, walk);
+	all = st_replaced_by_id_tables(layout) ? roots_each_id(&access, table, give_entry, walk)
+					       : st_each(&access, table, LINKS_MAX, give_entry, walk);
 	if (!all)
 		roots_lack(walk);
 }

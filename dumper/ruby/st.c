@@ -249,3 +249,8 @@ bool st_size(struct access *access, uint64_t table, uint64_t *ret)
 		*ret += access_member(access, table, F_st_num_entries) * access_sizeof(access, S_st_entry);
 	return !access->failed;
 }
+
+bool st_replaced_by_id_tables(const struct layout *layout)
+{
+	return layout_has(layout, F_id_table_items) || layout_has(layout, F_classext_callable_m_tbl);
+}

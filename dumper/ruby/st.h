@@ -48,4 +48,11 @@ bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *re
  */
 bool st_size(struct access *access, uint64_t table, uint64_t *ret);
 
+/*
+ * Whether this Ruby has rb_id_tables of methods, constants and global variables: since 2.3, which has got tables of the
+ * methods that can be called, too. Before, these are st_tables. No layout has the members of the rb_id_tables of 2.3 and
+ * 2.4.
+ */
+bool st_replaced_by_id_tables(const struct layout *layout);
+
 #endif
