@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "heap/kinds.h"
 #include "heap/sums.h"
+#include "ruby/collections.h"
 #include "ruby/object_type.h"
 
 /* The most paths of one row, before they are sorted. A hostile target can have many classes of one name. */
@@ -148,6 +149,8 @@ bool histogram_make(const struct ruby *ruby, const struct heap_count *count, boo
 
 	ret->totals = count->totals;
 	ret->incomplete = count->incomplete;
+	ret->no_ages = !collections_have_ages(ruby->layout);
+	ret->no_shady = !layout_has(ruby->layout, F_heap_page_shady_bits);
 	qsort(ret->totals.pools, ret->totals.nr_pools, sizeof(ret->totals.pools[0]), by_slot_size);
 	for (size_t i = CENSUS_OTHERS; i < census_end(count->census); i++) {
 		const struct census_group *group = census_group(count->census, (uint16_t)i);

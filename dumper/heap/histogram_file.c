@@ -153,6 +153,8 @@ static bool add_row(const json_t *object, const char *name, const char *type, st
 	    .high = histogram_file_count(object, "high"),
 	};
 
+	ret->no_ages |= json_is_null(json_object_get(object, "old"));
+	ret->no_shady |= json_is_null(json_object_get(object, "shady"));
 	return row.name && histogram_add(ret, &row) &&
 	       histogram_file_add_paths(object, false, &ret->rows[ret->nr_rows - 1]);
 }

@@ -26,11 +26,12 @@ static json_t *path_objects(const struct histogram *histogram, const struct heap
 
 static json_t *row_object(const struct histogram *histogram, const struct heap_row *row)
 {
-	json_t *object =
-	    json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "class", row->name, "type", row->type,
-		      "objects", integer(row->objects), "slot_bytes", integer(row->slot_bytes), "owned_bytes",
-		      integer(row->owned_bytes), "owned_unknown", integer(row->inexact), "old", integer(row->old),
-		      "shady", integer(row->shady), "pinned", integer(row->pinned), "dead", integer(row->dead));
+	json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "class", row->name, "type",
+				   row->type, "objects", integer(row->objects), "slot_bytes", integer(row->slot_bytes),
+				   "owned_bytes", integer(row->owned_bytes), "owned_unknown", integer(row->inexact),
+				   "old", histogram->no_ages ? json_null() : integer(row->old), "shady",
+				   histogram->no_shady ? json_null() : integer(row->shady), "pinned",
+				   integer(row->pinned), "dead", integer(row->dead));
 
 	if (object && histogram->has_before)
 		json_build_set(object, "before",

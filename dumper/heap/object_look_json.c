@@ -72,14 +72,16 @@ static json_t *facts(struct object_look *look)
 	struct text name = {0};
 
 	kinds_add_name(ruby, &look->kind, CENSUS_GROUPS, &name);
-	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b}", "address",
-			 head_json_address(look->address), "text", object_text(&look->reading.walk, look->address),
-			 "class", head_json_text(&name), "type", type ? type : "?", "slot_bytes",
-			 head_json_integer(look->slot_size), "owned_bytes", head_json_integer(look->owned),
-			 "owned_unknown", (int)!look->size_known, "old",
-			 (int)collections_is_old(ruby->layout, look->flags), "frozen",
-			 (int)slot_has_flag(ruby->layout, look->flags, E_RUBY_FL_FREEZE), "shady", (int)look->shady,
-			 "pinned", (int)look->pinned, "dead", (int)look->dead);
+	return json_pack(
+	    "{s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:o, s:b, s:o, s:b, s:b}", "address", head_json_address(look->address),
+	    "text", object_text(&look->reading.walk, look->address), "class", head_json_text(&name), "type",
+	    type ? type : "?", "slot_bytes", head_json_integer(look->slot_size), "owned_bytes",
+	    head_json_integer(look->owned), "owned_unknown", (int)!look->size_known, "old",
+	    collections_have_ages(ruby->layout) ? json_boolean(collections_is_old(ruby->layout, look->flags))
+						: json_null(),
+	    "frozen", (int)slot_has_flag(ruby->layout, look->flags, E_RUBY_FL_FREEZE), "shady",
+	    layout_has(ruby->layout, F_heap_page_shady_bits) ? json_boolean(look->shady) : json_null(), "pinned",
+	    (int)look->pinned, "dead", (int)look->dead);
 }
 
 /* Where the object was allocated; null: the program does not record that, or not of this object. */

@@ -68,7 +68,10 @@ static void print_facts(const struct object_look *look, const struct layout *lay
 		fprintf(stream, ", owns %s%s bytes outside it", look->size_known ? "" : "at least ", owned);
 	else if (!look->size_known)
 		fputs(", and an unknown number of bytes outside the slot", stream);
-	fprintf(stream, "; %s", collections_is_old(layout, look->flags) ? "old" : "young");
+	fprintf(stream, "; %s",
+		!collections_have_ages(layout)		  ? "of an unknown age"
+		: collections_is_old(layout, look->flags) ? "old"
+							  : "young");
 	if (slot_has_flag(layout, look->flags, E_RUBY_FL_FREEZE))
 		fputs(", frozen", stream);
 	if (look->shady)
@@ -122,7 +125,12 @@ void object_look_text(struct object_look *look, FILE *stream)
 	print_facts(look, walk->ruby->layout, stream);
 	print_site(look, stream);
 	print_count("Refers to", look->out.found, "object", stream);
-	fprintf(stream, "%s\n", look->refs_known ? ":" : " (this list is not certain):");
+	if (look->refs_known)
+		fputs(":\n", stream);
+	else if (slot_is(walk->ruby->layout, look->flags, E_RUBY_T_DATA))
+		fputs(" (this list is not certain):\n", stream);
+	else
+		fputs(" (perhaps more: the layout lacks what leads to all its references):\n", stream);
 	for (size_t i = 0; i < look->out.count; i++) {
 		fputs("  ", stream);
 		print_ref(walk, &look->out.of[i], stream);

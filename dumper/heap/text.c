@@ -90,12 +90,13 @@ static void growth(uint64_t now, uint64_t before, void (*write)(uint64_t value, 
 }
 
 /* A row of a comparison: how many objects and bytes there are, and how many more than before. */
-static void compared_row(const char *name, const struct heap_row *row, FILE *stream)
+static void compared_row(const struct histogram *histogram, const char *name, const struct heap_row *row, FILE *stream)
 {
 	const uint64_t now = sum(row->slot_bytes, row->owned_bytes),
 		       before = sum(row->before.slot_bytes, row->before.owned_bytes);
 	char objects[NUMBER], more[NUMBER], size[NUMBER], more_bytes[NUMBER];
 
+	(void)histogram;
 	number_text(row->objects, objects);
 	growth(row->objects, row->before.objects, number_text, more);
 	number_bytes(now, size);
@@ -133,15 +134,16 @@ static void write_paths(const struct histogram *histogram, const struct heap_row
 	}
 }
 
-static void one_row(const char *name, const struct heap_row *row, FILE *stream)
+static void one_row(const struct histogram *histogram, const char *name, const struct heap_row *row, FILE *stream)
 {
-	char objects[NUMBER], slots[NUMBER], owned[NUMBER];
+	char objects[NUMBER], slots[NUMBER], owned[NUMBER], old[NUMBER] = "?";
 
 	range(row->low, row->high, objects);
 	number_bytes(row->slot_bytes, slots);
 	number_bytes(row->owned_bytes, owned);
-	fprintf(stream, "%21s %11s %s%11s %6.1f  ", objects, slots, row->inexact > 0 ? ">" : " ", owned,
-		percent(row->old, row->objects));
+	if (!histogram->no_ages)
+		snprintf(old, sizeof(old), "%.1f", percent(row->old, row->objects));
+	fprintf(stream, "%21s %11s %s%11s %6s  ", objects, slots, row->inexact > 0 ? ">" : " ", owned, old);
 	text_print(name, stream);
 	fprintf(stream, " (%s)\n", row->type);
 }
@@ -149,8 +151,8 @@ static void one_row(const char *name, const struct heap_row *row, FILE *stream)
 void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream)
 {
 	struct heap_row rest = {.type = ""};
-	void (*write_row)(const char *name, const struct heap_row *row, FILE *stream) =
-	    histogram->has_before ? compared_row : one_row;
+	void (*write_row)(const struct histogram *histogram, const char *name, const struct heap_row *row,
+			  FILE *stream) = histogram->has_before ? compared_row : one_row;
 	size_t shown = rows == 0 || rows > histogram->nr_rows ? histogram->nr_rows : rows;
 
 	head(histogram, stream);
@@ -160,7 +162,7 @@ void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream
 	else
 		fprintf(stream, "\n%21s %11s  %11s %6s  %s\n", "objects", "in slots", "owned", "old %", "class (type)");
 	for (size_t i = 0; i < shown; i++) {
-		write_row(histogram->rows[i].name, &histogram->rows[i], stream);
+		write_row(histogram, histogram->rows[i].name, &histogram->rows[i], stream);
 		write_paths(histogram, &histogram->rows[i], stream);
 	}
 	for (size_t i = shown; i < histogram->nr_rows; i++)
@@ -170,6 +172,6 @@ void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream
 
 		snprintf(name, sizeof(name), "%zu more", histogram->nr_rows - shown);
 		rest.type = "--all shows them";
-		write_row(name, &rest, stream);
+		write_row(histogram, name, &rest, stream);
 	}
 }
