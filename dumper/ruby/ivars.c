@@ -45,6 +45,13 @@ static uint64_t find_shapes(const struct ruby *ruby)
 	return access.failed ? 0 : ret;
 }
 
+/* variable.c, v1_9_3_0 to v2_1_10. Both gen_ivtbl and RSymbol are since 2.2. */
+bool ivars_generic_are_tables(const struct layout *layout)
+{
+	return !layout_has(layout, F_generic_ivars_numiv) && !layout->sizes[S_symbol].present &&
+	       !layout->enumerators[E_imemo_fields].present;
+}
+
 bool ivars_read(const struct ruby *ruby, struct ivars *ret)
 {
 	struct access access = ruby_access(ruby);
@@ -52,7 +59,8 @@ bool ivars_read(const struct ruby *ruby, struct ivars *ret)
 
 	*ret = (struct ivars){.layout = ruby->layout, .lasting = ruby->memory, .shapes = find_shapes(ruby)};
 	if (ruby->generic_ivars != 0 &&
-	    (layout_has(ruby->layout, F_generic_ivars_numiv) || ruby->layout->enumerators[E_imemo_fields].present)) {
+	    (layout_has(ruby->layout, F_generic_ivars_numiv) || ruby->layout->enumerators[E_imemo_fields].present ||
+	     ivars_generic_are_tables(ruby->layout))) {
 		const uint64_t table = access_word(&access, ruby->generic_ivars);
 
 		if (table != 0)

@@ -89,6 +89,8 @@ static bool generic_ivars(struct refs_walk *walk)
 	}
 	if (ivars == 0)
 		return false;
+	if (ivars_generic_are_tables(layout))
+		return refs_give_table(walk, ivars, REF_IVAR_NAMED, false);
 	if (layout_has(layout, F_generic_ivars_table)) {
 		if (!ivars_shape(&walk->refs->ivars, walk->flags, &shape) || shape.address == 0)
 			return false;

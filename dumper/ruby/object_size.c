@@ -289,6 +289,8 @@ static bool size_by_type(struct object_sizes *sizes, struct access *access, cons
 	switch (kind_of(sizes, flags)) {
 	case SIZE_NOTHING:
 		return true;
+	case SIZE_UNKNOWN:
+		return false;
 	case SIZE_STRING:
 		return string_size(sizes, slot, flags, ret);
 	case SIZE_ARRAY:
@@ -322,7 +324,7 @@ static bool size_by_type(struct object_sizes *sizes, struct access *access, cons
 
 /*
  * variable.c, rb_generic_ivar_memsize, v2_2_0 to v3_4_9: of an object without room for instance variables; these are in a
- * gen_ivtbl, or in an st_table if its shape is too complex.
+ * gen_ivtbl, or in an st_table if its shape is too complex. Up to v2_1_10, they are in an st_table.
  */
 static bool generic_ivars_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
 			       uint64_t flags, uint64_t *ret)
@@ -333,6 +335,8 @@ static bool generic_ivars_size(struct object_sizes *sizes, struct access *access
 
 	if (ivars == 0)
 		return false;
+	if (ivars_generic_are_tables(layout))
+		return st_size(&try, ivars, ret);
 	if (layout_has(layout, F_generic_ivars_table)) {
 		struct object_shape shape;
 
@@ -384,7 +388,7 @@ static void read_kinds(struct object_sizes *sizes)
 	    {E_RUBY_T_OBJECT, SIZE_OBJECT}, {E_RUBY_T_IMEMO, SIZE_IMEMO},   {E_RUBY_T_STRUCT, SIZE_STRUCT},
 	    {E_RUBY_T_BIGNUM, SIZE_BIGNUM}, {E_RUBY_T_CLASS, SIZE_CLASS},   {E_RUBY_T_MODULE, SIZE_CLASS},
 	    {E_RUBY_T_ICLASS, SIZE_ICLASS}, {E_RUBY_T_HASH, SIZE_HASH},	    {E_RUBY_T_REGEXP, SIZE_REGEXP},
-	    {E_RUBY_T_MATCH, SIZE_MATCH},   {E_RUBY_T_FILE, SIZE_FILE},
+	    {E_RUBY_T_MATCH, SIZE_MATCH},   {E_RUBY_T_FILE, SIZE_FILE},	    {E_RUBY_T_NODE, SIZE_UNKNOWN},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

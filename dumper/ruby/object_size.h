@@ -24,6 +24,7 @@
 /* How the size of an object is computed. This depends on the object's type. */
 enum object_size_kind {
 	SIZE_NOTHING, /* the object owns nothing */
+	SIZE_UNKNOWN, /* T_NODE, up to 2.4: only some of them own memory (gc.c, obj_free) */
 	SIZE_STRING,
 	SIZE_ARRAY,
 	SIZE_OBJECT,
