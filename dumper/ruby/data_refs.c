@@ -18,17 +18,17 @@
 /* The longest name of a type. */
 #define NAME_MAX_BYTES 128
 
+/* The most values of an environment. */
+#define ENVIRONMENT_MAX 65536
+
 /* How many words are looked at if the length of the memory is not known. */
 #define WORDS_UNKNOWN 32u
 
 /* proc.c, block_mark, v2_4_0 to v4_0_5 and head. */
 static bool block(const struct refs_walk *walk, uint64_t at)
 {
-	const struct layout *layout = walk->refs->layout;
 	uint64_t ep;
 
-	if (!layout_has(layout, F_block_type) || !layout->enumerators[E_block_type_ifunc].present)
-		return false;
 	if (access_member(walk->access, at, F_block_type) > access_enum(walk->access, E_block_type_ifunc)) {
 		/* A Symbol or a Proc is in the place of the receiver. */
 		refs_give_member(walk, at, F_block_self, "block");
@@ -88,6 +88,12 @@ static uint64_t code_of(const struct refs_walk *walk, uint64_t data)
 	return access_member(&try, code, F_iseq_wrapper) == walk->slot->address && !try.failed ? code : 0;
 }
 
+/* Whether a block can be read: up to 2.3, it has another form. */
+static bool blocks_are_known(const struct layout *layout)
+{
+	return layout_has(layout, F_block_type) && layout->enumerators[E_block_type_ifunc].present;
+}
+
 /* Whether the struct of a type of Ruby itself can be read with by_kind(): whether the layout has its members. */
 static bool is_known(const struct refs_walk *walk, enum data_kind kind, uint64_t data)
 {
@@ -95,9 +101,9 @@ static bool is_known(const struct refs_walk *walk, enum data_kind kind, uint64_t
 
 	switch (kind) {
 	case DATA_PROC:
-		return layout_has(layout, F_proc_block);
+		return layout_has(layout, F_proc_block) && blocks_are_known(layout);
 	case DATA_BINDING:
-		return layout_has(layout, F_binding_block);
+		return layout_has(layout, F_binding_block) && blocks_are_known(layout);
 	case DATA_QUEUE:
 	case DATA_SIZED_QUEUE:
 		return layout_has(layout, F_queue_que);
@@ -157,6 +163,25 @@ static void give_frames(struct refs_walk *walk, uint64_t data)
 		refs_give_words(walk, frames, words, REF_CODE, REF_CONSERVATIVE);
 }
 
+/*
+ * vm.c, env_mark, v1_9_3_0 to v2_1_10: the values are in memory that the first word of the struct leads to. In 2.2 and 2.3
+ * they are in the struct itself, behind their number.
+ */
+static void give_environment(struct refs_walk *walk, uint64_t data)
+{
+	const struct layout *layout = walk->refs->layout;
+	struct access try = *walk->access;
+	uint64_t values, count;
+
+	if (!layout_has(layout, F_env_values) || !layout_has(layout, F_env_size) ||
+	    layout->members[F_env_values].offset > layout->members[F_env_size].offset)
+		return;
+	values = access_member(&try, data, F_env_values);
+	count = access_member(&try, data, F_env_size);
+	if (!try.failed && values != 0 && count <= ENVIRONMENT_MAX)
+		refs_give_words(walk, values, count, REF_DATA, REF_CONSERVATIVE);
+}
+
 static void conservative(struct refs_walk *walk, const struct typed *data)
 {
 	const uint64_t offset = walk->refs->layout->members[F_typed_data_data].offset;
@@ -195,6 +220,8 @@ bool data_refs(struct refs_walk *walk)
 			return by_kind(walk, type->kind, data.data);
 		if (type && type->kind == DATA_BACKTRACE && !data.embedded)
 			give_frames(walk, data.data);
+		if (type && type->kind == DATA_ENVIRONMENT && !data.embedded)
+			give_environment(walk, data.data);
 	}
 	conservative(walk, &data);
 	return false;

@@ -24,6 +24,7 @@ static const struct {
     {"autoload_table", DATA_AUTOLOAD},
     {"memory_view/exported_object_registry", DATA_EXPORTED},
     {"backtrace", DATA_BACKTRACE},
+    {"VM/env", DATA_ENVIRONMENT},
     {"VM/thread", DATA_THREAD},
     {"fiber", DATA_FIBER},
 };

@@ -25,6 +25,7 @@ enum data_kind {
 	DATA_AUTOLOAD, /* an st_table: which constants of a class are autoloaded */
 	DATA_EXPORTED, /* an st_table whose keys are the objects that have memory views */
 	DATA_BACKTRACE,
+	DATA_ENVIRONMENT, /* of a block, up to 2.3 */
 	DATA_THREAD,
 	DATA_FIBER,
 };
