@@ -106,9 +106,8 @@ def test_locks(ruby, start, answer_of):
     assert (locks["empty 0"]["length"], locks["empty 0"]["max"], locks["empty 0"]["waiters"]) == (0, None, 2)
     assert (locks["full"]["length"], locks["full"]["max"]) == (3, 3)
     assert (locks["sleep holder"]["seconds"], locks["timed join"]["seconds"]) == (3600.5, 3600.0)
-    # From 4.0 on, ConditionVariable#wait is no C function, and its arguments are not known.
-    if ruby.series < (4, 0):
-        assert locks["timed condition"]["seconds"] == 3600.0
+    assert locks["timed condition"]["seconds"] == locks["pool waiter"]["seconds"] == 3600.0
+    assert locks["condition"]["seconds"] is None
     assert locks["child"]["child"] == target.ready["child"]
     # Since which frame: the caller of synchronize.
     (hold,) = found["sleep holder"]["holds"]

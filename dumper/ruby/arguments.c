@@ -1,6 +1,10 @@
 #include "ruby/arguments.h"
 
+#include <string.h>
+
+#include "ruby/code.h"
 #include "ruby/environment.h"
+#include "ruby/locals.h"
 #include "ruby/number_text.h"
 #include "ruby/value.h"
 
@@ -30,6 +34,28 @@ bool arguments_read(const struct ruby *ruby, uint64_t cfp, uint64_t *values, siz
 	for (uint64_t i = 1; i < words && *count < max; i++)
 		values[(*count)++] = access_word(&access, sp + i * 8);
 	return !access.failed;
+}
+
+bool arguments_named(const struct ruby *ruby, uint64_t cfp, const char *name, uint64_t *value)
+{
+	const enum memory_kind before = memory_reads(ruby->memory, MEMORY_CHANGES);
+	struct access access = ruby_access(ruby);
+	struct frame frame = {.cfp = cfp, .iseq = access_member(&access, cfp, F_cfp_iseq)};
+	struct locals locals = {0};
+	struct code code;
+	bool found = false;
+
+	memory_reads(ruby->memory, MEMORY_LASTS);
+	if (!access.failed && code_read(&access, frame.iseq, &code) && code_is_internal(&access, &code) &&
+	    locals_read(ruby, &frame, false, &locals))
+		for (size_t i = 0; i < locals.count && !found; i++) {
+			*value = locals.of[i].value;
+			found =
+			    locals.of[i].depth == 0 && locals.of[i].readable && strcmp(locals.of[i].name, name) == 0;
+		}
+	locals_clear(&locals);
+	memory_reads(ruby->memory, before);
+	return found;
 }
 
 /* include/ruby/internal/special_consts.h, RUBY_FIXNUM_FLAG, v1_9_3_0 (ruby.h) to v4.0.5 and head. */

@@ -108,12 +108,19 @@ static uint64_t argument(const struct ruby *ruby, const struct place *place, siz
 	return values[index];
 }
 
-/* Notes the time limit that was given as an argument. */
+/*
+ * Notes the time limit that was given as an argument. Since v4_0_0, methods of ConditionVariable and Mutex are written in
+ * Ruby (thread_sync.rb), and their time limit is the parameter `timeout`. A thread that waits in them has called a C
+ * function that can raise, so a JIT has written the parameter to memory (locals.h).
+ */
 static void note_seconds(const struct ruby *ruby, const struct place *place, size_t index, struct trace_wait *wait)
 {
+	uint64_t value = 0;
 	double seconds;
 
-	if (!arguments_number(argument(ruby, place, index), &seconds) || !(seconds >= 0 && seconds < SECONDS_MAX))
+	if (!arguments_named(ruby, place->frame->address, "timeout", &value))
+		value = argument(ruby, place, index);
+	if (!arguments_number(value, &seconds) || !(seconds >= 0 && seconds < SECONDS_MAX))
 		return;
 	wait->has_seconds = wait->limited = true;
 	wait->seconds = seconds;
@@ -160,6 +167,7 @@ static bool is_lock(struct locks *locks, const struct place *place, const struct
 	}
 	if (typed_is(ruby, &place->typed, "condvar") && place->method && strcmp(place->method, "wait") == 0) {
 		waits_for(ruby, WAIT_CONDITION, place->typed.object, entry, trace);
+		note_seconds(ruby, place, 1, &entry->wait);
 		return true;
 	}
 	if (!is_one_of(place->method, entering) || !typed_read(ruby, locks_monitor_mutex(locks, &place->typed), &mutex))
