@@ -251,8 +251,9 @@ static bool is_main(struct inspect *inspect, uint64_t object)
 {
 	struct access access = ruby_access(inspect->ruby);
 
-	return layout_has(access.layout, F_vm_top_self) &&
-	       access_member(&access, inspect->ruby->vm, F_vm_top_self) == object && !access.failed;
+	if (!layout_has(access.layout, F_vm_top_self))
+		return object == inspect->main;
+	return access_member(&access, inspect->ruby->vm, F_vm_top_self) == object && !access.failed;
 }
 
 static const char *add_object(struct inspect *inspect, uint64_t value, struct text *text)

@@ -35,6 +35,11 @@ struct inspect {
 	 * as MEMORY_LASTS.
 	 */
 	enum memory_kind kind;
+	/*
+	 * The object `main`, if the VM does not tell which it is: since v4_0_0, each box has its own (internal/box.h), and no
+	 * layout has that member. The caller can set it. 0: not known.
+	 */
+	uint64_t main;
 	uint64_t steps; /* how many words may still be read, for all values together: a limit for hostile memory */
 	/* The value that is being written. */
 	bool lacks; /* a part could not be read; "(unreadable)" stands for it */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "ruby/code.h"
 #include "ruby/collections.h"
 #include "ruby/inspect.h"
 #include "ruby/locals.h"
@@ -333,6 +334,40 @@ static void link_frames(const struct trace_thread *thread)
 	}
 }
 
+/*
+ * The `self` of the oldest frame of Ruby code, if it runs the program's first file (ruby.c, process_options, and vm.c,
+ * rb_iseq_eval_main, v4_0_0 to v4_0_5); 0 if it does not, or if it cannot be read.
+ */
+static uint64_t self_of_program(const struct ruby *ruby, const struct stack *stack)
+{
+	const enum memory_kind before = memory_reads(ruby->memory, MEMORY_LASTS);
+	struct access access = ruby_access(ruby);
+	size_t i = stack->nr_frames;
+	uint64_t self = 0;
+	struct code code;
+
+	while (i > 0 && stack->frames[i - 1].kind == FRAME_CFUNC)
+		i--;
+	if (i > 0 && stack->frames[i - 1].kind == FRAME_RUBY && layout_has(access.layout, F_cfp_self) &&
+	    code_read(&access, stack->frames[i - 1].iseq, &code) &&
+	    code.type == access_enum(&access, E_ISEQ_TYPE_MAIN)) {
+		memory_reads(ruby->memory, MEMORY_CHANGES);
+		self = access_member(&access, stack->frames[i - 1].cfp, F_cfp_self);
+	}
+	memory_reads(ruby->memory, before);
+	return access.failed ? 0 : self;
+}
+
+/* The object `main`, as the main thread has it: see struct inspect. */
+static uint64_t find_main(const struct look *look)
+{
+	if (!layout_has(look->ruby.layout, F_vm_top_self))
+		for (size_t i = 0; i < look->nr_stacks; i++)
+			if (look->trace->threads[i].main && !look->trace->threads[i].suspended)
+				return self_of_program(&look->ruby, &look->stacks[i]);
+	return 0;
+}
+
 static void read_all(struct reading *reading, struct look *look)
 {
 	struct memory *memory = look->ruby.memory;
@@ -340,6 +375,7 @@ static void read_all(struct reading *reading, struct look *look)
 
 	/* The limit for pages is shared by the stacks. */
 	pages = pages > PAGES_MIN ? 2 * pages : pages + PAGES_MIN;
+	reading->inspect.main = find_main(look);
 	memory_hold(memory, reading->pass == VALUES_READ_LATER);
 	for (size_t i = 0; i < look->nr_stacks && !reading->no_memory; i++) {
 		const size_t now = memory_pages(memory);
