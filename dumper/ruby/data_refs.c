@@ -15,6 +15,9 @@
 #define IS_MMAPPED  UINT64_C(2)
 #define CHUNK_MAX   (UINT64_C(16) << 20)
 
+/* The most memory of the elements of a Set that is looked at: those of more than 30 million. */
+#define SET_MAX (UINT64_C(1) << 30)
+
 /* The longest name of a type. */
 #define NAME_MAX_BYTES 128
 
@@ -57,13 +60,13 @@ static bool declared(struct refs_walk *walk, const struct data_type *type, uint6
 	return false;
 }
 
-/* How many words the memory at an address has, if it is from glibc's malloc(); 0 if it is not, or not its begin. */
-static uint64_t words_of(const struct refs_walk *walk, uint64_t address)
+/* How many words the memory at an address has, if it is from glibc's malloc(); 0 if it is not, or if it has more bytes. */
+static uint64_t words_of(const struct refs_walk *walk, uint64_t address, uint64_t bytes)
 {
 	struct access try = *walk->access;
 	const uint64_t header = access_word(&try, address - 8);
 	const uint64_t size = header & ~CHUNK_FLAGS;
-	const bool fits = !try.failed && size % 16 == 0 && size >= 32 && size <= CHUNK_MAX;
+	const bool fits = !try.failed && size % 16 == 0 && size >= 32 && size <= bytes;
 
 	if (fits && (header & IS_MMAPPED || access_word(&try, address - 8 + size) & PREV_INUSE) && !try.failed)
 		return size / 8 - 1;
@@ -157,7 +160,7 @@ static bool by_kind(struct refs_walk *walk, enum data_kind kind, uint64_t data)
 static void give_frames(struct refs_walk *walk, uint64_t data)
 {
 	struct access try = *walk->access;
-	const uint64_t frames = access_word(&try, data), words = try.failed ? 0 : words_of(walk, frames);
+	const uint64_t frames = access_word(&try, data), words = try.failed ? 0 : words_of(walk, frames, CHUNK_MAX);
 
 	if (words > 0)
 		refs_give_words(walk, frames, words, REF_CODE, REF_CONSERVATIVE);
@@ -182,6 +185,24 @@ static void give_environment(struct refs_walk *walk, uint64_t data)
 		refs_give_words(walk, values, count, REF_DATA, REF_CONSERVATIVE);
 }
 
+/*
+ * The elements of a Set: its struct is in its slot, and has a pointer to memory with a hash and a key for each element
+ * (set.c, struct set_object; internal/set_table.h; st.c, struct set_table_entry; v4_0_0 to v4_0_5). No layout has the
+ * members, so each word is looked at that can be this pointer, and the elements are found conservatively.
+ */
+static void give_elements(struct refs_walk *walk)
+{
+	const uint64_t offset = walk->refs->layout->members[F_typed_data_data].offset;
+
+	for (uint64_t at = offset; at < walk->slot->size; at += 8) {
+		const uint64_t entries = slot_word(walk->slot, at);
+		const uint64_t words = entries < 8 || entries % 16 != 0 ? 0 : words_of(walk, entries, SET_MAX);
+
+		if (words > 0)
+			refs_give_words(walk, entries, words, REF_KEY, REF_CONSERVATIVE);
+	}
+}
+
 static void conservative(struct refs_walk *walk, const struct typed *data)
 {
 	const uint64_t offset = walk->refs->layout->members[F_typed_data_data].offset;
@@ -192,7 +213,7 @@ static void conservative(struct refs_walk *walk, const struct typed *data)
 			refs_give(walk, slot_word(walk->slot, offset + i * 8), REF_DATA, i, REF_CONSERVATIVE);
 		return;
 	}
-	words = words_of(walk, data->data);
+	words = words_of(walk, data->data, CHUNK_MAX);
 	refs_give_words(walk, data->data, words > 0 ? words : WORDS_UNKNOWN, REF_DATA, REF_CONSERVATIVE);
 }
 
@@ -222,6 +243,8 @@ bool data_refs(struct refs_walk *walk)
 			give_frames(walk, data.data);
 		if (type && type->kind == DATA_ENVIRONMENT && !data.embedded)
 			give_environment(walk, data.data);
+		if (type && type->kind == DATA_SET && data.embedded)
+			give_elements(walk);
 	}
 	conservative(walk, &data);
 	return false;

@@ -25,6 +25,7 @@ static const struct {
     {"memory_view/exported_object_registry", DATA_EXPORTED},
     {"backtrace", DATA_BACKTRACE},
     {"VM/env", DATA_ENVIRONMENT},
+    {"set", DATA_SET},
     {"VM/thread", DATA_THREAD},
     {"fiber", DATA_FIBER},
 };

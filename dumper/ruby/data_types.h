@@ -5,7 +5,7 @@
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
  * include/ruby/ruby.h); thread_sync.c, proc.c, vm.c, cont.c, iseq.c, variable.c,
- * memory_view.c, vm_backtrace.c (the names).
+ * memory_view.c, vm_backtrace.c, set.c (the names).
  */
 #ifndef RBDUMP_DATA_TYPES_H
 #define RBDUMP_DATA_TYPES_H
@@ -26,6 +26,7 @@ enum data_kind {
 	DATA_EXPORTED, /* an st_table whose keys are the objects that have memory views */
 	DATA_BACKTRACE,
 	DATA_ENVIRONMENT, /* of a block, up to 2.3 */
+	DATA_SET, /* since v4_0_0; before, a Set is an Object */
 	DATA_THREAD,
 	DATA_FIBER,
 };

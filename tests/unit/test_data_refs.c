@@ -225,6 +225,38 @@ static void test_backtrace(void **state)
 	assert_in_range(refs_in(s, new_data(s, "backtrace", data), 3, true).count, 0, 3);
 }
 
+/* Since 4.0, a Set is a T_DATA whose struct is in its slot. A word of it leads to the elements. */
+static void test_set(void **state)
+{
+	struct synthetic *s = *state;
+	uint64_t entries = new_chunk(s, 7), object, at;
+	struct access access = ruby_access(&s->ruby);
+	struct given given;
+
+	while (entries % 16 != 0)
+		entries = new_chunk(s, 7);
+	synthetic_put_word(s, entries + 8, OBJECT(1));
+	synthetic_put_word(s, entries + 40, OBJECT(2));
+	object = new_data(s, "set", 0);
+	at = object + s->layout->members[F_typed_data_data].offset;
+	synthetic_set(s, object, F_typed_data_type, access_member(&access, object, F_typed_data_type) | 1);
+	synthetic_put_word(s, at, entries);
+	given = refs_of(s, object);
+	assert_false(given.all);
+	assert_int_equal(times(&given, OBJECT(1), REF_KEY, REF_CONSERVATIVE), 1);
+	assert_int_equal(times(&given, OBJECT(2), REF_KEY, REF_CONSERVATIVE), 1);
+	/* It leads into the middle of other memory, to nothing, or is no address; or there is no end. */
+	for (size_t i = 0; i < 3; i++) {
+		synthetic_put_word(s, at, i == 0 ? entries + 16 : i == 1 ? NOWHERE : 5);
+		given = refs_of(s, object);
+		assert_false(leads_to(&given, OBJECT(1)) || leads_to(&given, OBJECT(2)));
+	}
+	synthetic_put_word(s, at, entries);
+	assert_int_equal(refs_in(s, object, 3, true).count, 1);
+	synthetic_put_word(s, entries - 8, UINT64_C(1) << 40 | 1);
+	assert_false(leads_to((given = refs_of(s, object), &given), OBJECT(1)));
+}
+
 /* A Ruby's threads and fibers, of which one thread runs one fiber. */
 struct running {
 	uint64_t thread, fiber, ec, stack, cfp, object, fiber_object;
@@ -509,6 +541,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_itself, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_code, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_backtrace, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_set, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_thread_and_fiber, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_environments, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_native_stack, synthetic_set_up, synthetic_tear_down),
