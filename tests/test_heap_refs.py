@@ -37,7 +37,7 @@ EXACT_DATA = SIZED_DATA | {"fiber", "T_IMEMO/iseq", "condvar", "memory_view/expo
 DECLARED_DATA = {"dir", "enumerator"}
 
 # T_DATA of which rbdump finds all references, and perhaps others: words that are left over from earlier uses of the memory.
-NOT_FEWER_DATA = {"backtrace"}
+NOT_FEWER_DATA = {"backtrace", "set"}
 
 # Ruby does not look at the native stack of the thread that asks. Only rbdump finds what is on it: as references of the Thread,
 # or of the Fiber that it runs.
@@ -195,6 +195,7 @@ def steps_of(path):
 
 # What a person sees of keys and of the variables of a block.
 KEYS = """
+require "set"
 class Kept
 end
 captured = Kept.new
@@ -208,6 +209,8 @@ Thread.pass until THREAD.stop?
 OfFiber = Class.new
 FIBER = Fiber.new { of_fiber = OfFiber.new; Fiber.yield; of_fiber }
 FIBER.resume
+OfSet = Class.new
+SET = Set.new((1..20).map { OfSet.new })
 $stdout.sync = true
 puts "ready"
 sleep
@@ -222,7 +225,7 @@ def test_names(ruby, rbdump):
             assert program.stdout.readline() == b"ready\n"
             why = run(rbdump, "heap", "--why", "Kept", program.pid)
             items = run(rbdump, "heap", "--why", "Item", program.pid)
-            stacks = [run(rbdump, "heap", "--why", name, program.pid).stdout for name in ("OnStack", "OfFiber")]
+            stacks = [run(rbdump, "heap", "--why", name, program.pid).stdout for name in ("OnStack", "OfFiber", "OfSet")]
         finally:
             program.kill()
     assert why.returncode == 0, why.stderr
@@ -232,6 +235,9 @@ def test_names(ruby, rbdump):
     # Not what leads to the Thread, although it leads to the stack, too.
     assert re.search(r" 100\.0% +1  local variable on_stack of block in <main> at -e:\d+ in thread 2 → OnStack 0x", stacks[0]), stacks
     assert re.search(r"constant FIBER → Fiber 0x\S+\n.* its stack → OfFiber 0x", stacks[1]), stacks
+    # A Set, which is an object with a Hash, or since 4.0 a T_DATA whose elements are found conservatively.
+    assert "20 objects of OfSet; paths lead from the known roots to all of them" in stacks[2], stacks[2]
+    assert re.search(r"constant SET → Set 0x\S+\n(?:.* @hash → Hash .*\n)?.* key(?: \(perhaps\))? → OfSet 0x", stacks[2]), stacks[2]
     # A linked list has a few rows only.
     assert len(items.stdout.splitlines()) < 12, items.stdout
     more = re.search(r"^ +… ([\d,]+) more, each kept by the one before$", items.stdout, re.M)
