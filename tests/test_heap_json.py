@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 from harness.core import gcore_of
@@ -115,6 +116,37 @@ def test_path_and_object(rbdump, core):
     assert any(root["text"] == "C variable held of truth.so" for root in roots["list"])
     few = answers(rbdump, "object", "--core", core, array["address"], "--top", 5)[1]["refers_to"]
     assert (few["count"], few["list"]) == (2_001, out["list"][:5])
+
+
+SHOWN = '''
+class Shown
+  def initialize
+    @number = 2**70
+    @others = {"a b" => [1, -2.5, :name, nil], nil => "line\\n", [] => 1..3}
+  end
+end
+KEPT = Shown.new
+$stdout.sync = true
+puts KEPT.instance_variable_get(:@others).inspect
+sleep
+'''
+
+
+def test_value_of_object(ruby, rbdump):
+    """An object is shown as its inspect would show it."""
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", SHOWN], stdout=subprocess.PIPE, text=True) as program:
+        try:
+            inner = program.stdout.readline().rstrip("\n")
+            (shown,) = [row for row in rows_of(answers(rbdump, "heap", "--why", "Shown", program.pid)[1]) if row["class"] == "Shown"]
+            text, parsed = answers(rbdump, "object", program.pid, shown["address"])
+            parts = {ref["by"]: ref["address"] for ref in parsed["refers_to"]["list"]}
+            others = answers(rbdump, "object", program.pid, parts["@others"])[1]
+        finally:
+            program.kill()
+    assert inner.startswith("{") and "-2.5" in inner
+    assert parsed["object"]["value"] == f"#<Shown @number={2**70}, @others={inner}>"
+    assert f"\n  value: {parsed['object']['value']}\n" in text
+    assert others["object"]["value"] == inner
 
 
 def rows_of(tree):

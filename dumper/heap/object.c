@@ -2,13 +2,18 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/tell.h"
 #include "heap/heap_open.h"
 #include "heap/object_look.h"
 #include "heap/progress.h"
+#include "ruby/inspect.h"
 #include "session/keep_off.h"
+
+/* How many words are read for the value of the object. */
+#define VALUE_STEPS 100000u
 
 static void add_edge(struct object_edges *edges, uint64_t from, const struct object_ref *ref)
 {
@@ -82,6 +87,22 @@ static void add_root(void *context, const struct heap_root *root)
 		look->held_by[look->nr_held_by++] = *root;
 }
 
+/* Reads the object once more, as a value. */
+static void read_value(struct object_look *look)
+{
+	struct inspect inspect;
+
+	if (!inspect_begin(&look->reading.walk.lasting, &inspect)) {
+		look->no_memory = true;
+		return;
+	}
+	inspect.steps = VALUE_STEPS;
+	if (strcmp(inspect_value(&inspect, look->address, &look->value), "unknown") == 0)
+		text_clear(&look->value);
+	look->no_memory |= look->value.failed;
+	inspect_end(&inspect);
+}
+
 static struct error *look_at(struct object_look *look, const struct session *session)
 {
 	struct heap_walk *walk = &look->reading.walk;
@@ -101,6 +122,7 @@ static struct error *look_at(struct object_look *look, const struct session *ses
 	if (!heap_reading_roots(&look->reading) ||
 	    !(look->sites = allocation_sites_create(&look->reading.walk, &look->reading.files)))
 		return error_no_memory();
+	read_value(look);
 	look->roots_known = heap_roots_each(&look->reading.roots, is_object, add_root, look);
 	if (look->no_memory)
 		return error_no_memory();
@@ -126,6 +148,7 @@ struct error *object_print(const struct target_options *target, struct session *
 	free(look.in.of);
 	free(look.out.of);
 	free(look.held_by);
+	text_clear(&look.value);
 	allocation_sites_destroy(look.sites);
 	heap_reading_clear(&look.reading);
 	return error;

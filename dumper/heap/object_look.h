@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "base/text.h"
 #include "heap/allocation_sites.h"
 #include "heap/heap_reading.h"
 #include "heap/kinds.h"
@@ -39,6 +40,7 @@ struct object_look {
 	struct census_kind kind;
 	uint64_t flags, slot_size, owned;
 	bool size_known, refs_known, dead, shady, pinned;
+	struct text value; /* what the inspect of its class would write; empty if that is not known */
 	struct object_edges out, in;
 	uint64_t from; /* the object whose references are being visited */
 	struct heap_reading reading;

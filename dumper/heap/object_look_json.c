@@ -73,8 +73,9 @@ static json_t *facts(struct object_look *look)
 
 	kinds_add_name(ruby, &look->kind, CENSUS_GROUPS, &name);
 	return json_pack(
-	    "{s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:o, s:b, s:o, s:b, s:b}", "address", head_json_address(look->address),
-	    "text", object_text(&look->reading.walk, look->address), "class", head_json_text(&name), "type",
+	    "{s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:b, s:o, s:b, s:o, s:b, s:b}", "address",
+	    head_json_address(look->address), "text", object_text(&look->reading.walk, look->address), "value",
+	    look->value.data ? head_json_text(&look->value) : json_null(), "class", head_json_text(&name), "type",
 	    type ? type : "?", "slot_bytes", head_json_integer(look->slot_size), "owned_bytes",
 	    head_json_integer(look->owned), "owned_unknown", (int)!look->size_known, "old",
 	    collections_have_ages(ruby->layout) ? json_boolean(collections_is_old(ruby->layout, look->flags))

@@ -123,14 +123,19 @@ void object_look_text(struct object_look *look, FILE *stream)
 	print_value(walk, look->address, stream);
 	fputc('\n', stream);
 	print_facts(look, walk->ruby->layout, stream);
+	if (look->value.data) {
+		fputs("  value: ", stream);
+		text_print(look->value.data, stream);
+		fputc('\n', stream);
+	}
 	print_site(look, stream);
 	print_count("Refers to", look->out.found, "object", stream);
-	if (look->refs_known)
-		fputs(":\n", stream);
-	else if (slot_is(walk->ruby->layout, look->flags, E_RUBY_T_DATA))
-		fputs(" (this list is not certain):\n", stream);
-	else
-		fputs(" (perhaps more: the layout lacks what leads to all its references):\n", stream);
+	if (!look->refs_known)
+		fputs(slot_is(walk->ruby->layout, look->flags, E_RUBY_T_DATA)
+			  ? " (this list is not certain)"
+			  : " (perhaps more: the layout lacks what leads to all its references)",
+		      stream);
+	fputs(look->out.found > 0 ? ":\n" : "\n", stream);
 	for (size_t i = 0; i < look->out.count; i++) {
 		fputs("  ", stream);
 		print_ref(walk, &look->out.of[i], stream);

@@ -26,7 +26,7 @@ enum data_kind {
 	DATA_EXPORTED, /* an st_table whose keys are the objects that have memory views */
 	DATA_BACKTRACE,
 	DATA_ENVIRONMENT, /* of a block, up to 2.3 */
-	DATA_SET, /* since v4_0_0; before, a Set is an Object */
+	DATA_SET,	  /* since v4_0_0; before, a Set is an Object */
 	DATA_THREAD,
 	DATA_FIBER,
 };
