@@ -174,6 +174,8 @@ def test_diff(ruby, rbdump, tmp_path):
         after.write_text(json.dumps(answer))
         same = heap(rbdump, *STOPPED, "--diff", after, program.pid)
         wrong = run(rbdump, "heap", "--diff", HERE / "leak.rb", program.pid)
+        before.write_text(json.dumps(json.loads(before.read_text()) | {"pid": 1, "complete": False, "doubts": ["interrupted"]}))
+        doubtful, doubts = run(rbdump, "heap", "--diff", before, program.pid), heap(rbdump, *STOPPED, "--diff", before, program.pid)["before"]
         program.stdin.close()
     rows = {(row["class"], row["type"]): row for row in answer["classes"]}
     sessions, jobs = rows[("Session", "T_OBJECT")], rows[("Job", "T_OBJECT")]
@@ -184,6 +186,11 @@ def test_diff(ruby, rbdump, tmp_path):
     assert {"Session", "Hash"} <= {row["class"] for row in answer["classes"][:4]}
     assert re.search(r"^ +10,000 +\+10,000 +\S+ KiB +\+\S+ KiB  Session \(T_OBJECT\)$", text.stdout, re.M)
     assert all(row["before"]["objects"] == row["objects"] for row in same["classes"])
+    assert answer["before"] == {"pid": program.pid, "complete": True, "doubts": []} and "The earlier file" not in text.stdout
+    assert doubts == {"pid": 1, "complete": False, "doubts": ["interrupted"]}
+    assert re.findall(r"^The earlier file.*", doubtful.stdout, re.M) == [
+        "The earlier file is about process 1.", "The earlier file: ^C ended the reading, so only part of the heap was read."
+    ]  # fmt: skip
     assert wrong.returncode == FAILED and "was not written by `rbdump heap --json`" in wrong.stderr
 
 

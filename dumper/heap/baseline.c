@@ -87,8 +87,12 @@ struct error *baseline_compare(const char *file, struct histogram *histogram)
 
 	if (!error)
 		error = compare(file, json_object_get(root, "classes"), histogram);
-	if (!error)
+	if (!error) {
 		histogram->has_paths_before = json_is_true(json_object_get(root, "has_paths"));
+		histogram->pid_before = histogram_file_pid(root);
+		histogram->doubts_before = histogram_file_doubts(root);
+		histogram->incomplete_before = json_is_false(json_object_get(root, "complete"));
+	}
 	json_decref(root);
 	return error;
 }

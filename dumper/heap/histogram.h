@@ -82,10 +82,13 @@ struct histogram {
 	struct heap_totals totals;
 	struct heap_row *rows; /* the row with the most bytes is the first; with `has_before`, the one that grew most */
 	size_t nr_rows, rows_capacity;
-	bool has_before;	/* `before` of each row is set */
-	bool has_paths;		/* paths were looked for */
 	bool no_ages, no_shady; /* this Ruby, or the layout, does not tell which objects are old, or shady */
-	bool has_paths_before;	/* the earlier histogram has paths, too: `before` of each path is known */
+	bool has_before;	/* `before` of each row is set, and what follows is known of the earlier histogram */
+	pid_t pid_before;
+	unsigned int doubts_before;
+	bool incomplete_before;
+	bool has_paths;	       /* paths were looked for */
+	bool has_paths_before; /* the earlier histogram has paths, too: `before` of each path is known */
 	/* Sentences that say why paths can be wrong or missing. */
 	const char *path_doubts[HEAP_PATH_DOUBTS];
 	size_t nr_path_doubts;

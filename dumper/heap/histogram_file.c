@@ -86,13 +86,18 @@ static enum heap_mode mode_of(const char *name)
 	return name && strcmp(name, "stopped") == 0 ? HEAP_STOPPED : HEAP_UNPAUSED;
 }
 
-static unsigned int doubts_of(const json_t *names)
+pid_t histogram_file_pid(const json_t *root)
+{
+	return (pid_t)(histogram_file_count(root, "pid") % INT_MAX);
+}
+
+unsigned int histogram_file_doubts(const json_t *root)
 {
 	const json_t *name;
 	unsigned int ret = 0;
 	size_t i;
 
-	json_array_foreach(names, i, name)
+	json_array_foreach(json_object_get(root, "doubts"), i, name)
 	{
 		const char *text = json_string_value(name);
 
@@ -165,7 +170,7 @@ struct error *histogram_file_make(const char *file, const json_t *root, struct h
 	size_t i;
 
 	*ret = (struct histogram){
-	    .pid = (pid_t)(histogram_file_count(root, "pid") % INT_MAX),
+	    .pid = histogram_file_pid(root),
 	    .core = json_string_value(json_object_get(root, "core")),
 	    .version = json_string_value(json_object_get(root, "ruby_version")),
 	    .description = json_string_value(json_object_get(root, "ruby_description")),
@@ -174,7 +179,7 @@ struct error *histogram_file_make(const char *file, const json_t *root, struct h
 	    .seconds = json_number_value(json_object_get(root, "seconds")),
 	    .pause_ms = json_number_value(json_object_get(root, "pause_ms")),
 	    .looks = (unsigned int)(histogram_file_count(root, "looks") % INT_MAX),
-	    .doubts = doubts_of(json_object_get(root, "doubts")),
+	    .doubts = histogram_file_doubts(root),
 	    .incomplete = json_is_false(json_object_get(root, "complete")),
 	    .totals = totals_of(root),
 	    .has_paths = json_is_true(json_object_get(root, "has_paths")),

@@ -21,6 +21,12 @@ struct error *histogram_file_wrong(const char *file, const char *why);
 /* A number of the file, with an upper bound that no heap reaches; 0 if there is none. */
 uint64_t histogram_file_count(const struct json_t *object, const char *key);
 
+/* The doubts of the file, as bits: 1 << enum heap_doubt. */
+unsigned int histogram_file_doubts(const struct json_t *root);
+
+/* The process that the file is about. */
+pid_t histogram_file_pid(const struct json_t *root);
+
 /*
  * Adds the paths of a class of the file to a row. Returns false if there is not enough memory.
  *   before  the file is the earlier one

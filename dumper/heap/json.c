@@ -59,12 +59,12 @@ static json_t *pool_objects(const struct heap_totals *totals)
 	return array;
 }
 
-static json_t *doubts(const struct histogram *histogram)
+static json_t *doubts(unsigned int bits)
 {
 	json_t *array = json_array();
 
 	for (unsigned int i = 0; i < HEAP_DOUBTS; i++)
-		if (histogram->doubts >> i & 1)
+		if (bits >> i & 1)
 			json_build_append(array, json_string(histogram_doubt_name((enum heap_doubt)i)));
 	return array;
 }
@@ -76,6 +76,16 @@ static json_t *path_doubts(const struct histogram *histogram)
 	for (size_t i = 0; i < histogram->nr_path_doubts; i++)
 		json_build_append(array, json_string(histogram->path_doubts[i]));
 	return array;
+}
+
+/* What the earlier histogram was, if there is one. Fails only if there is not enough memory. */
+static bool add_earlier(const struct histogram *histogram, json_t *root)
+{
+	return !histogram->has_before ||
+	       (root && json_object_set_new(root, "before",
+					    json_pack("{s:i, s:b, s:o}", "pid", (int)histogram->pid_before, "complete",
+						      (int)!histogram->incomplete_before, "doubts",
+						      doubts(histogram->doubts_before))) == 0);
 }
 
 static json_t *tenths(const struct heap_totals *totals)
@@ -107,13 +117,14 @@ bool histogram_json(const struct histogram *histogram, FILE *stream)
 	    histogram->version, "ruby_description", histogram->description, "layout_releases",
 	    histogram->layout_releases, "mode", modes[histogram->mode], "seconds", histogram->seconds, "pause_ms",
 	    histogram->mode == HEAP_STOPPED ? json_real(histogram->pause_ms) : json_null(), "looks",
-	    (int)histogram->looks, "complete", !histogram->incomplete, "doubts", doubts(histogram), "pages",
+	    (int)histogram->looks, "complete", !histogram->incomplete, "doubts", doubts(histogram->doubts), "pages",
 	    integer(totals->pages), "pages_unread", integer(totals->unread), "pages_empty",
 	    integer(totals->empty_pages), "pages_by_tenths_in_use", tenths(totals), "slots", integer(totals->slots),
 	    "free", integer(totals->free), "objects", integer(totals->objects), "dead", integer(totals->dead), "pools",
 	    pool_objects(totals), "has_paths", (int)histogram->has_paths, "path_doubts", path_doubts(histogram),
 	    "classes", classes);
-	written = root && render_json_write(root, JSON_INDENT(1), stream) && fputc('\n', stream) != EOF;
+	written = add_earlier(histogram, root) && root && render_json_write(root, JSON_INDENT(1), stream) &&
+		  fputc('\n', stream) != EOF;
 	json_decref(root);
 	return written;
 }

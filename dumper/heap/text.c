@@ -26,6 +26,22 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 }
 
+/* What makes the comparison with the earlier histogram doubtful. */
+static void earlier(const struct histogram *histogram, FILE *stream)
+{
+	if (histogram->pid_before != histogram->pid)
+		fprintf(stream, "The earlier file is about process %d.\n", histogram->pid_before);
+	for (unsigned int i = 0; i < HEAP_DOUBTS; i++)
+		if (histogram->doubts_before >> i & 1)
+			fprintf(stream, "The earlier file: %s\n", histogram_doubt_text((enum heap_doubt)i));
+	if (histogram->incomplete_before && !(histogram->doubts_before >> HEAP_INTERRUPTED & 1))
+		fputs("The earlier file: Part of the heap could not be read.\n", stream);
+	if (histogram->has_paths && !histogram->has_paths_before)
+		fputs("The earlier file has no paths, so it is not known which of them have grown; write it with "
+		      "--paths.\n",
+		      stream);
+}
+
 static void head(const struct histogram *histogram, FILE *stream)
 {
 	fprintf(stream, "%s %d, ", histogram->core ? "the core of process" : "process", histogram->pid);
@@ -45,12 +61,10 @@ static void head(const struct histogram *histogram, FILE *stream)
 			fprintf(stream, "%s\n", histogram_doubt_text((enum heap_doubt)i));
 	for (size_t i = 0; i < histogram->nr_path_doubts; i++)
 		fprintf(stream, "%s\n", histogram->path_doubts[i]);
-	if (histogram->has_before && histogram->has_paths && !histogram->has_paths_before)
-		fputs("The earlier file has no paths, so it is not known which of them have grown; write it with "
-		      "--paths.\n",
-		      stream);
 	if (histogram->incomplete && !(histogram->doubts >> HEAP_INTERRUPTED & 1))
 		fputs("Part of the heap could not be read.\n", stream);
+	if (histogram->has_before)
+		earlier(histogram, stream);
 }
 
 static void totals(const struct heap_totals *totals, FILE *stream)
