@@ -63,9 +63,9 @@ uint64_t ivars_id(struct ivars *ivars, uint64_t klass, uint64_t flags, uint64_t 
 
 /*
  * Returns the address of the struct with the generic instance variables of an object: a gen_ivtbl; since 4.0 an
- * imemo_fields; up to 2.1 an st_table of values by ID. The address is read now: while the target runs, it can differ from an earlier one. Returns 0 if the
- * object has no such struct. Sets access->failed if the address cannot be read, or if the object has no such struct any
- * more.
+ * imemo_fields; up to 2.1 an st_table of values by ID. The address is read now: while the target runs, it can differ
+ * from an earlier one. Returns 0 if the object has no such struct. Sets access->failed if the address cannot be read, or
+ * if the object has no such struct any more.
  */
 uint64_t ivars_generic(const struct ivars *ivars, struct access *access, uint64_t object);
 
