@@ -130,7 +130,14 @@ static bool by_kind(struct refs_walk *walk, enum data_kind kind, uint64_t data)
 		return block(walk, access_address(walk->access, data, F_proc_block));
 	case DATA_BINDING:
 		refs_give_member(walk, data, F_binding_pathobj, "path");
-		return block(walk, access_address(walk->access, data, F_binding_block));
+		if (!block(walk, access_address(walk->access, data, F_binding_block)))
+			return false;
+		/* proc.c, binding_mark, v2_4_0 to v2_4_10: the path has another form. */
+		if (layout_has(walk->refs->layout, F_binding_pathobj))
+			return true;
+		refs_give_words(walk, data, (uint64_t)walk->refs->layout->sizes[S_binding].value / 8, REF_DATA,
+				REF_CONSERVATIVE);
+		return false;
 	case DATA_QUEUE:
 	case DATA_SIZED_QUEUE:
 		/* thread_sync.c, queue_mark, v2_5_0 to v4.0.5. An rb_szqueue begins with its rb_queue. */

@@ -96,16 +96,13 @@ static struct struct_class read_class(struct inspect *inspect, uint64_t klass)
 static struct words struct_words(struct access *access, uint64_t object, uint64_t flags)
 {
 	const struct layout *layout = access->layout;
-	const struct layout_number *mask = &layout->enumerators[E_RSTRUCT_EMBED_LEN_MASK];
-	const struct layout_number *shift = &layout->enumerators[E_RSTRUCT_EMBED_LEN_SHIFT];
 	uint64_t count;
 
-	if (!mask->present || !shift->present || !layout_has(layout, F_struct_ary) ||
+	if (!slot_struct_length(layout, flags, &count) || !layout_has(layout, F_struct_ary) ||
 	    !layout_has(layout, F_struct_len) || !layout_has(layout, F_struct_ptr)) {
 		access_fail(access, object);
 		return (struct words){0};
 	}
-	count = (flags & (uint64_t)mask->value) >> shift->value;
 	if (count != 0)
 		return (struct words){access_address(access, object, F_struct_ary), count};
 	return (struct words){access_member(access, object, F_struct_ptr), access_member(access, object, F_struct_len)};

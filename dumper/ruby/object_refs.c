@@ -200,14 +200,11 @@ static bool struct_fields(struct refs_walk *walk, uint64_t length)
 static bool struct_members(struct refs_walk *walk)
 {
 	const struct layout *layout = walk->refs->layout;
-	const struct layout_number *mask = &layout->enumerators[E_RSTRUCT_EMBED_LEN_MASK];
-	const struct layout_number *shift = &layout->enumerators[E_RSTRUCT_EMBED_LEN_SHIFT];
 	uint64_t length;
 	bool all = true;
 
-	if (!mask->present || !shift->present)
+	if (!slot_struct_length(layout, walk->flags, &length))
 		return false;
-	length = (walk->flags & (uint64_t)mask->value) >> shift->value;
 	if (layout_has(layout, F_struct_fields))
 		all = struct_fields(walk, length);
 	if (length != 0)

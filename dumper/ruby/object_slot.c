@@ -40,6 +40,15 @@ bool slot_is(const struct layout *layout, uint64_t flags, enum layout_enumerator
 							(uint64_t)layout->enumerators[type].value;
 }
 
+bool slot_struct_length(const struct layout *layout, uint64_t flags, uint64_t *length)
+{
+	const struct layout_number *number = &layout->enumerators[E_RSTRUCT_EMBED_LEN_MASK];
+	const uint64_t mask = number->present ? (uint64_t)number->value : 0;
+
+	*length = mask != 0 ? (flags & mask) / (mask & -mask) : 0;
+	return mask != 0;
+}
+
 uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slot, uint64_t flags)
 {
 	if (layout->enumerators[E_RHASH_ST_TABLE_FLAG].present && !slot_has_flag(layout, flags, E_RHASH_ST_TABLE_FLAG))

@@ -52,6 +52,12 @@ bool slot_has_flag(const struct layout *layout, uint64_t flags, enum layout_enum
 /* Whether the type in an object's flags is the type of an enumerator, RUBY_T_…. */
 bool slot_is(const struct layout *layout, uint64_t flags, enum layout_enumerator_id type);
 
+/*
+ * How many members a T_STRUCT has in its slot; 0: they are elsewhere. Returns false if the layout does not tell. Up to
+ * 2.2, no layout has RSTRUCT_EMBED_LEN_SHIFT; the mask of the number begins at that bit.
+ */
+bool slot_struct_length(const struct layout *layout, uint64_t flags, uint64_t *length);
+
 /* The address of the st_table of a T_HASH; 0 if it has none. */
 uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slot, uint64_t flags);
 
