@@ -170,7 +170,11 @@ size_t graph_look_doubts(const struct graph_look *look, const char *ret[GRAPH_LO
 	const struct heap_walk *walk = &look->reading.walk;
 	size_t count = 0;
 
-	if (look->collected)
+	if (look->collected && !look->reading.before.told)
+		ret[count++] =
+		    "It is not known whether the garbage collector ran while the heap was read: some rows can "
+		    "be wrong. --stop avoids this.";
+	else if (look->collected)
 		ret[count++] =
 		    "The garbage collector ran while the heap was read: some rows can be wrong. --stop avoids this.";
 	else if (walk->runs)
