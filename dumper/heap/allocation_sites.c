@@ -228,6 +228,8 @@ static bool can_be_table(const struct access *from, uint64_t at)
 	entries = access_member(&access, at, F_st_num_entries);
 	if (layout_has(access.layout, F_st_entries_bound))
 		return entries <= access_member(&access, at, F_st_entries_bound) && !access.failed;
+	if (layout_has(access.layout, F_st_num_bins) && access_member(&access, at, F_st_num_bins) == 0)
+		return false;
 	return !access.failed;
 }
 
@@ -243,6 +245,9 @@ static bool is_tracer(struct allocation_sites *sites, const struct access *from,
 		return false;
 	while (i < TRACER_WORDS - 2 && is_tracepoint(sites, from, words[i]))
 		i++;
+	/* trace_object_allocations_stop, v2_1_0 to v2_5_9: then there are no TracePoints any more. */
+	if (i == 1 && words[1] == 0 && words[2] == 0)
+		i = 3;
 	if (i == 1 || !can_be_table(from, words[i]) || !can_be_table(from, words[i + 1]))
 		return false;
 	read_records(sites, words[i], words[i + 1]);
