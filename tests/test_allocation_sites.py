@@ -51,7 +51,7 @@ GC.start
 GC.disable
 file = File.open(ARGV[0], "w")
 ObjectSpace.dump_all(output: file)
-file.flush
+file.close
 Process.kill(:STOP, $$)
 """
 
@@ -69,7 +69,8 @@ def traced(ruby, folder, how):
     with subprocess.Popen([ruby.path, "--disable-gems", "-e", TRACED, own, how]) as program:
         try:
             assert os.WIFSTOPPED(os.waitpid(program.pid, os.WUNTRACED)[1])
-            yield program.pid, sites(own.read_text().splitlines())
+            # Up to 2.7, Ruby writes the line 0, too.
+            yield program.pid, sites(line.replace(', "line":0,', ",") for line in own.read_text().splitlines())
         finally:
             program.kill()
 
@@ -90,15 +91,18 @@ def test_sites(ruby, rbdump, tmp_path, how):
     assert sites(of_core.stdout.splitlines()) == mine
     known = {address: site for address, site in own.items() if site}
     assert 4_500 < len(known) < len(own)
-    assert {site["method"] for site in known.values() if "method" in site} >= {"new", "initialize", "[]", "record"}
+    assert {site["method"] for site in known.values() if "method" in site} >= (
+        {"new", "initialize", "[]"} | ({"record"} if ruby.series >= (2, 7) else set())
+    )
     different = {address: (site, mine[address]) for address, site in own.items() if site != mine[address]}
     # Records of objects that have had the slot before, and were of another type, are left out.
     left_out = int((re.search(r"(\d+) records of where an object was allocated are left out", done.stderr) or [0, 0])[1])
     assert all(mine_of == {} for _, mine_of in different.values()), different
-    assert len(different) <= left_out and (how == "block" or left_out == 0)
+    # Up to 2.6, these are also some that have had a record before.
+    assert len(different) <= left_out + (20 if ruby.series < (2, 7) else 0) and (how == "block" or left_out == 0)
     generation = own[address]["generation"]
     assert f"\n  allocated at /made/up 7ü.rb:7 in Class#new, after {generation} collections\n" in one.stdout
-    assert re.search(r"\n  allocated at -e:12 in Shop#\[\], after \d+ collections\n", other.stdout), other.stdout
+    assert re.search(rf"\n  allocated at -e:{own[inner]['line']} in Shop#\[\], after \d+ collections\n", other.stdout), other.stdout
 
 
 @pytest.mark.any_ruby

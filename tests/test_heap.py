@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import pytest
+from conftest import note_not_applicable
 from harness.core import gcore_of
 from harness.dump import run
 from harness.heap import HERE, Objects, build, heap
@@ -37,9 +38,23 @@ def extension(tmp_path_factory):
     return build(tmp_path_factory.mktemp("extension"))
 
 
+def unsized(series):
+    """The types, besides T_DATA, of which rbdump does not know how much memory some of their objects own."""
+    if series >= (2, 5):
+        return set()
+    note_not_applicable("the sizes of classes and modules on Ruby up to 2.4: no layout has their tables of methods")
+    # Up to 2.1, encodings that are not built in have no fixed number.
+    return {"T_CLASS", "T_MODULE"} | ({"T_STRING"} if series < (2, 2) else set())
+
+
+def untold(series, unpaused=False):
+    """What Ruby does not tell: up to 2.1, when a collection begins; up to 2.0, which objects are dead."""
+    return (["collections-not-known"] if unpaused and series < (2, 2) else []) + (["dead-not-known"] if series < (2, 1) else [])
+
+
 def check(answer, truth):
     """That each number is what Ruby says."""
-    assert answer["complete"] and answer["doubts"] == []
+    assert answer["complete"] and answer["doubts"] == untold(truth.series, answer["mode"] == "unpaused")
     assert answer["slots"] == truth.slots
     assert answer["objects"] + answer["dead"] == len(truth.objects)
     assert answer["free"] == truth.slots - len(truth.objects)
@@ -73,8 +88,8 @@ def check_sizes(answer, truth):
     known = {key: size for key, size in sizes.items() if not unknown[key]}
     assert {key: mine[key] for key in known} == known
     assert all(mine[key] <= sizes[key] for key in sizes)
-    assert {key for key in sizes if unknown[key] and key[1] != "T_DATA"} == set()
-    assert len(known) > 20 and KNOWN_DATA <= set(known)
+    assert {key[1] for key in sizes if unknown[key]} <= {"T_DATA", *unsized(truth.series)}
+    assert len(known) > 20 and KNOWN_DATA - set(known) <= ({("Proc", "T_DATA")} if truth.series < (2, 4) else set())
 
 
 def test_stopped(ruby, rbdump, extension):
@@ -89,7 +104,11 @@ def test_unpaused(ruby, rbdump, extension):
     with Objects(ruby, extension) as truth:
         answer = heap(rbdump, truth.pid)
     assert answer["mode"] == "unpaused" and answer["pause_ms"] is None
-    assert all(row["low"] == row["objects"] == row["high"] for row in answer["classes"])
+    if untold(ruby.series, unpaused=True):
+        note_not_applicable(f"one number instead of a range on {ruby.id}: it does not tell when a collection begins")
+        assert all(row["low"] <= row["objects"] <= row["high"] for row in answer["classes"])
+    else:
+        assert all(row["low"] == row["objects"] == row["high"] for row in answer["classes"])
     check(answer, truth)
 
 
@@ -108,7 +127,7 @@ def test_ranges(ruby, rbdump, times):
     looks = certain = 0
     with ready(ruby, "churn.rb") as program:
         # On a busy machine, a collection begins during nearly every look.
-        while looks < wanted or (certain == 0 and looks < 200):
+        while looks < wanted or (certain == 0 and looks < 200 and not untold(ruby.series, unpaused=True)):
             looks += 1
             answer = heap(rbdump, program.pid)
             rows = {row["class"]: row for row in answer["classes"] if row["type"] == "T_OBJECT"}
@@ -119,7 +138,7 @@ def test_ranges(ruby, rbdump, times):
             if not answer["doubts"]:
                 certain += 1
                 assert rows["Keeps"]["low"] == 5_000 and rows["Keeps"]["high"] == 5_000
-    assert certain > 0
+    assert certain > 0 or untold(ruby.series, unpaused=True)
 
 
 @pytest.mark.outer_rubies
@@ -128,7 +147,7 @@ def test_dead(ruby, rbdump):
     with ready(ruby, "dead.rb") as program:
         for answer in (heap(rbdump, program.pid), heap(rbdump, *STOPPED, program.pid)):
             rows = {row["class"]: row for row in answer["classes"] if row["type"] == "T_OBJECT"}
-            assert answer["doubts"] == []
+            assert answer["doubts"] == untold(ruby.series, answer["mode"] == "unpaused")
             assert rows["Kept"]["objects"] == 1_000 and rows["Kept"]["dead"] == 0
             assert rows["Dropped"]["objects"] <= 1 and rows["Dropped"]["dead"] > 10_000
             assert answer["dead"] == sum(row["dead"] for row in answer["classes"])

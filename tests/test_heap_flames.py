@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from conftest import note_not_applicable
 from harness.core import gcore_of
 from harness.dump import run
 from harness.heap import Objects, build, heap, leaking
@@ -51,6 +52,9 @@ def test_ages_types_and_classes(ruby, rbdump, extension, tmp_path):
     for one in truth.objects:
         sizes[one.type] += one.size
     known = {kind for kind in sizes if not any(row["owned_unknown"] for row in counts["classes"] if row["type"] == kind)}
+    if truth.series < (2, 5):
+        note_not_applicable("the sizes of internal Arrays on Ruby up to 2.4, which tells how many share them")
+        known.remove("T_ARRAY")
     assert len(known) > 8 and {kind: of_types[kind] for kind in known} == {kind: sizes[kind] for kind in known}
     assert (of_ages["old"] > 0) == any(row["old"] for row in counts["classes"])
     assert (of_ages["dead"] > 0) == (counts["dead"] > 0)
@@ -69,7 +73,7 @@ def test_dominators(ruby, rbdump, extension, tmp_path):
     assert any(stack[-2:] == ("Hash", "InCache") for stack in found)
     # A class that keeps much has a frame of its own, which is as wide as what it retains.
     classes = [row for row in tree["rows"] if "text" in row and row["type"] in ("T_CLASS", "T_MODULE")]
-    assert classes
+    assert classes or ruby.series < (2, 5)
     for row in classes:
         name = escaped(re.sub(" 0x[0-9a-f]+$", "", row["text"]))
         assert sum(weight for stack, weight in found.items() if stack[0] == name) == row["retained"], row

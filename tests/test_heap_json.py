@@ -111,7 +111,7 @@ def test_path_and_object(rbdump, core):
     assert sum(ref["text"].startswith("InExtension 0x") for ref in out["list"]) == 2_000
     parts = re.split(r"\n\nRefer.*", text)
     assert [step(ref) for ref in out["list"]] == [line[2:] for line in parts[1].splitlines() if line]
-    assert [ref["text"] + ", " + ref["by"] for ref in back["list"]] == [line[2:] for line in parts[2].splitlines() if line]
+    assert [ref["text"] + ", " + ref["by"] + " (perhaps)" * ref["perhaps"] for ref in back["list"]] == [line[2:] for line in parts[2].splitlines() if line]
     assert roots["count"] == len(roots["list"]) == len([line for line in parts[3].splitlines() if line])
     assert any(root["text"] == "C variable held of truth.so" for root in roots["list"])
     few = answers(rbdump, "object", "--core", core, array["address"], "--top", 5)[1]["refers_to"]

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from harness.core import gcore_of
 from harness.dump import run
-from harness.heap import build, heap, leaking
+from harness.heap import build, has_constants, heap, leaking
 
 USAGE = 64
 
@@ -27,6 +27,13 @@ def extension(tmp_path_factory):
 
 def paths_of(answer):
     return {row["class"]: row["paths"] for row in answer["classes"] if row["class"] in LEAKS}
+
+
+def leaks_of(ruby):
+    """The leaks that rbdump finds a path to. Up to 2.2, the variables of a block are in another object."""
+    if not has_constants(ruby):
+        return {name: path for name, path in LEAKS.items() if "class " not in path}
+    return {name: path if ruby.series >= (2, 3) else path.replace("imemo_env", "RubyVM::Env") for name, path in LEAKS.items()}
 
 
 def test_growth(ruby, rbdump, extension, tmp_path):
@@ -52,7 +59,7 @@ def test_growth(ruby, rbdump, extension, tmp_path):
     ]
     assert {name: paths[0] for name, paths in paths_of(files).items()} == {name: paths[0] for name, paths in paths_of(grown).items()}
     assert files_text.returncode == 0 and re.search(r"^ +2,000 +\+2,000 .* InCache \(T_OBJECT\)$", files_text.stdout, re.M)
-    for name, path in LEAKS.items():
+    for name, path in leaks_of(ruby).items():
         (start, *_), (end, *_) = paths_of(grown)[name], paths_of(more)[name]
         assert (start["path"], start["before"]) == (path, 0) and 1_998 <= start["objects"] <= 2_000
         assert (end["path"], end["before"]) == (path, start["objects"]) and 3_998 <= end["objects"] <= 4_000
@@ -73,7 +80,7 @@ def test_all_objects(ruby, rbdump, extension, tmp_path):
             name: json.loads(run(rbdump, "heap", "--why", name, "--json", "--core", core).stdout)
             for name in (*LEAKS, "String", "IO", "Thread")
         }
-    assert answer["complete"] and answer["path_doubts"] == []
+    assert answer["complete"] and bool(answer["path_doubts"]) == (ruby.series < (2, 5))
     for name, why in whys.items():
         of_class = [row for (klass, _), row in rows.items() if klass == name]
         found = [path for row in of_class for path in row["paths"]]
@@ -118,6 +125,8 @@ def test_forms(ruby, rbdump, tmp_path):
             answer = heap(rbdump, "--paths", program.pid)
         finally:
             program.kill()
+    if not has_constants(ruby):
+        return
     paths = {row["class"]: row["paths"] for row in answer["classes"]}
     assert [(path["path"], path["objects"]) for path in paths["Listed"]] == [("constant LIST", 3_000)]
     assert [(path["path"], path["objects"]) for path in paths["Named"]][0] == ("constant REGISTRY → Registry → @names → Array", 500)

@@ -7,6 +7,7 @@ import pathlib
 import struct
 import subprocess
 
+from conftest import note_not_applicable
 from harness.dump import run
 
 HERE = pathlib.Path(__file__).parent.parent / "targets/heap"
@@ -17,8 +18,19 @@ TYPES = (
     "x NIL TRUE FALSE SYMBOL FIXNUM UNDEF x x x IMEMO NODE ICLASS ZOMBIE MOVED x"
 ).split()
 
+# Up to 2.2, there is no T_IMEMO, and the types behind it are one more.
+OLD_TYPES = [*TYPES[:26], "x", "x", *TYPES[27:31]]
+
 # One object as Ruby tells it. `klass` is the name of its class; None if it is internal, or its class has no name.
 Truth = collections.namedtuple("Truth", "address type klass anonymous slot_size size")
+
+
+def has_constants(ruby):
+    """Whether rbdump finds what constants refer to: in 2.3 and 2.4, no layout has their tables."""
+    if not (2, 3) <= ruby.series < (2, 5):
+        return True
+    note_not_applicable(f"what constants keep on {ruby.id}: no layout of 2.3 and 2.4 has their tables")
+    return False
 
 
 def build(folder):
@@ -37,6 +49,8 @@ class Objects:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self.pid = self.process.pid
+        self.series = ruby.series
+        self.types = TYPES if ruby.series >= (2, 3) else OLD_TYPES
 
     def __enter__(self):
         try:
@@ -61,7 +75,7 @@ class Objects:
         for address, flags, klass, slot_size, size in ROW.iter_unpack(data):
             if flags & 31:
                 self.objects.append(
-                    Truth(address, f"T_{TYPES[flags & 31]}", names.get(klass), klass and klass not in names, slot_size, size)
+                    Truth(address, f"T_{self.types[flags & 31]}", names.get(klass), klass and klass not in names, slot_size, size)
                 )
 
         self.references = collections.defaultdict(list)

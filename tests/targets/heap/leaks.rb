@@ -1,4 +1,5 @@
 # Leaks in five ways, 2,000 objects each, whenever it is told to: each way has a class of its own.
+require "thread"
 require ARGV[0]
 
 class InCache; end

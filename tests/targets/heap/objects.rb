@@ -1,3 +1,4 @@
+# encoding: utf-8
 # Objects of every type, in every form that decides how much memory an object owns. Then the extension tells all of them.
 require ARGV[0]
 
@@ -29,7 +30,7 @@ end
 
 200.times { |i| keep(Few.new, Many.new(i % 40), Pair.new(1, 2), Large.new(*1..12)) }
 200.times do |i|
-  keep("x" * i, ("y" * i).encode("UTF-16LE"), ("z" * i).force_encoding("UTF-32BE"), "é" * i)
+  keep("x" * i, ("y\0" * i).force_encoding("UTF-16LE"), ("z" * i).force_encoding("UTF-32BE"), "é" * i)
   text = "q" * (i + 100)
   keep(text, text[5..-1], text.dup, text.dup.freeze, text.dup << "w")
   list = Array.new(i + 50, 1)

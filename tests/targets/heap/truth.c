@@ -17,11 +17,18 @@ extern void rb_objspace_each_objects(int (*visit)(void *start, void *end, size_t
 extern void rb_objspace_reachable_objects_from(VALUE object, void (*visit)(VALUE to, void *data), void *data);
 extern void rb_gc_register_address(VALUE *address);
 extern VALUE rb_obj_class(VALUE object);
+extern VALUE rb_path2class(const char *path);
+extern VALUE rb_require(const char *feature);
+extern VALUE rb_str_new(const char *bytes, long length);
+extern VALUE rb_funcall(VALUE object, VALUE method, int arguments, ...);
+extern VALUE rb_intern(const char *name);
+extern unsigned long rb_num2ulong(VALUE number);
 extern void rb_thread_sleep_forever(void);
 
-/* include/ruby/internal/value_type.h */
+/* include/ruby/internal/value_type.h; up to 2.2, there is no T_IMEMO, and the types behind it are one more. */
 #define TYPE_MASK 0x1f
-enum { NONE = 0, DATA = 12, NIL = 17, IMEMO = 26, NODE = 27, ICLASS = 28, ZOMBIE = 29, MOVED = 30 };
+enum { NONE = 0, IMEMO = 26, NODE = 27, ICLASS = 28, ZOMBIE = 29, MOVED = 30 };
+extern const int ruby_api_version[3];
 
 /* One object. */
 struct row {
@@ -40,13 +47,22 @@ static size_t nr_edges, edges_capacity;
 static struct row *rows;
 static size_t count, capacity;
 static size_of_object *size_of;
+static size_t not_counted; /* 1: the sizes that Ruby tells are without the slot, up to 2.1 */
+
+static unsigned int type_of(VALUE flags)
+{
+	const unsigned int type = flags & TYPE_MASK;
+	const int has_imemo = ruby_api_version[0] > 2 || (ruby_api_version[0] == 2 && ruby_api_version[1] >= 3);
+
+	return type > NODE && !has_imemo ? type - 1 : type;
+}
 
 static int visit(void *start, void *end, size_t stride, void *data)
 {
 	(void)data;
 	for (char *slot = start; slot != end; slot += stride) {
 		const VALUE *words = (const VALUE *)slot;
-		const unsigned int type = words[0] & TYPE_MASK;
+		const unsigned int type = type_of(words[0]);
 		struct row *row = &rows[count];
 
 		if (count == capacity)
@@ -55,7 +71,7 @@ static int visit(void *start, void *end, size_t stride, void *data)
 		if (type != NONE)
 			row->klass = words[1];
 		if (type != NONE && type != NODE && type != MOVED)
-			row->size = size_of((VALUE)slot);
+			row->size = size_of((VALUE)slot) + not_counted * stride;
 		/* The class as Ruby programs see it; internal objects have none. */
 		if (type == NONE || type == IMEMO || type == NODE || type == ICLASS || type == ZOMBIE || type == MOVED)
 			row->klass = 0;
@@ -80,7 +96,7 @@ static void find_edges(void)
 	if (!edges)
 		abort();
 	for (size_t i = 0; i < count; i++) {
-		const unsigned int type = rows[i].flags & TYPE_MASK;
+		const unsigned int type = type_of(rows[i].flags);
 
 		if (type != NONE && type != NODE && type != MOVED && type != ZOMBIE)
 			rb_objspace_reachable_objects_from(rows[i].address, add_edge, &rows[i].address);
@@ -144,6 +160,12 @@ static VALUE get_held(VALUE self)
 	return held;
 }
 
+/* 1.9.3 and 2.0 have no such function, but a method. It makes no object. */
+static size_t ask_for_size(VALUE object)
+{
+	return rb_num2ulong(rb_funcall(rb_path2class("ObjectSpace"), rb_intern("memsize_of"), 1, object));
+}
+
 void Init_truth(void)
 {
 	VALUE module = rb_define_module("Truth");
@@ -151,8 +173,13 @@ void Init_truth(void)
 	capacity = 4000000;
 	rows = malloc(capacity * sizeof(rows[0]));
 	size_of = (size_of_object *)dlsym(RTLD_DEFAULT, "rb_obj_memsize_of");
-	if (!rows || !size_of)
+	if (!size_of) {
+		rb_require("objspace");
+		size_of = ask_for_size;
+	}
+	if (!rows)
 		abort();
+	not_counted = size_of(rb_str_new("", 0)) == 0;
 	rb_define_module_function(module, "tell", (VALUE(*)())tell, 1);
 	rb_define_module_function(module, "hold", (VALUE(*)())hold, 1);
 	rb_define_module_function(module, "held", (VALUE(*)())get_held, 0);
