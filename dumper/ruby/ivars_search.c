@@ -128,9 +128,14 @@ static bool is_entry(void *context, struct access *access, uint64_t key, uint64_
 	struct entries *entries = context;
 	const struct layout *layout = entries->layout;
 	bool right = value_is_object(key) && value_is_object(record);
+	uint64_t bytes;
 
 	if (right && layout_has(layout, F_generic_ivars_numiv))
 		right = access_member(access, record, F_generic_ivars_numiv) <= FIELDS_MAX &&
+			ivars_may_be_generic(layout, value_flags(access, key));
+	else if (right && ivars_generic_are_tables(layout))
+		right = st_size(access, record, &bytes) &&
+			access_member(access, record, F_st_num_entries) <= FIELDS_MAX &&
 			ivars_may_be_generic(layout, value_flags(access, key));
 	else if (right)
 		right = value_is_imemo(access, record, E_imemo_fields) &&
@@ -181,7 +186,8 @@ static void look_at_word(void *context, uint64_t address, uint64_t word)
 
 static bool has_generic_table(const struct layout *layout)
 {
-	return layout_has(layout, F_generic_ivars_numiv) || layout->enumerators[E_imemo_fields].present;
+	return layout_has(layout, F_generic_ivars_numiv) || layout->enumerators[E_imemo_fields].present ||
+	       ivars_generic_are_tables(layout);
 }
 
 bool ivars_search(const struct module *module, memory_source *source, void *context, struct ruby *ruby)
