@@ -30,6 +30,8 @@ WAITS = {
     "empty 0": ("queue_pop", "empty", None),
     "empty 1": ("queue_pop", "empty", None),
     "full": ("queue_push", "full", None),
+    "timed empty": ("queue_pop", "timed empty", None),
+    "timed full": ("queue_push", "timed full", None),
     "condition": ("condition", "condition", None),
     "timed condition": ("condition", "condition", None),
     "timed join": ("join", "timed join", "mixed waiter"),
@@ -38,7 +40,7 @@ WAITS = {
     "child": ("process", None, None),
     "read holder": None,
 }
-LIMITED = {"timed condition", "timed join", "pool waiter", "sleep holder"}
+LIMITED = {"timed empty", "timed full", "timed condition", "timed join", "pool waiter", "sleep holder"}
 DEADLOCKS = [
     ["joins 0", "joins 1"],
     ["mixed holder", "mixed waiter"],
@@ -107,7 +109,9 @@ def test_locks(ruby, start, answer_of):
     assert (locks["full"]["length"], locks["full"]["max"]) == (3, 3)
     assert (locks["sleep holder"]["seconds"], locks["timed join"]["seconds"]) == (3600.5, 3600.0)
     assert locks["timed condition"]["seconds"] == locks["pool waiter"]["seconds"] == 3600.0
-    assert locks["condition"]["seconds"] is None
+    assert locks["condition"]["seconds"] is None and locks["empty 0"]["seconds"] is None
+    if ruby.series >= (3, 2):
+        assert (locks["timed empty"]["seconds"], locks["timed full"]["seconds"]) == (3600.25, 3601.0)
     assert locks["child"]["child"] == target.ready["child"]
     # Since which frame: the caller of synchronize.
     (hold,) = found["sleep holder"]["holds"]

@@ -96,6 +96,9 @@ static void waits_for(const struct ruby *ruby, enum wait_kind kind, uint64_t obj
 /* The most arguments of a C function that are looked at. */
 #define ARGUMENTS_READ 2
 
+/* For note_seconds(): of a method that is written in C, no argument is a time limit. */
+#define NO_ARGUMENT ARGUMENTS_READ
+
 /* An argument of the C function in a frame, counted from 0; 0 if there is none, or if it cannot be read. */
 static uint64_t argument(const struct ruby *ruby, const struct place *place, size_t index)
 {
@@ -109,8 +112,8 @@ static uint64_t argument(const struct ruby *ruby, const struct place *place, siz
 }
 
 /*
- * Notes the time limit that was given as an argument. Since v4_0_0, methods of ConditionVariable and Mutex are written in
- * Ruby (thread_sync.rb), and their time limit is the parameter `timeout`. A thread that waits in them has called a C
+ * Notes the time limit that was given as an argument. Methods that are written in Ruby (thread_sync.rb: of queues since
+ * v3_2_0, of ConditionVariable and Mutex since v4_0_0) have it as the parameter `timeout`. A thread that waits in them has called a C
  * function that can raise, so a JIT has written the parameter to memory (locals.h).
  */
 static void note_seconds(const struct ruby *ruby, const struct place *place, size_t index, struct trace_wait *wait)
@@ -191,6 +194,8 @@ static bool is_queues(struct locks *locks, const struct place *place, struct tra
 		return false;
 	waits_for(ruby, pops ? WAIT_POP : WAIT_PUSH, place->typed.object, entry, trace);
 	wait->has_length = locks_queue_length(locks, &place->typed, sized, &wait->length, &wait->max);
+	if (wait->limited)
+		note_seconds(ruby, place, NO_ARGUMENT, wait);
 	return true;
 }
 

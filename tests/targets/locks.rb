@@ -95,6 +95,10 @@ empty = told("empty", Thread::Queue.new)
 2.times { |i| Still.thread("empty #{i}", "pop") { empty.pop } }
 full = told("full", Thread::SizedQueue.new(3)).tap { |queue| 3.times { |i| queue << i } }
 Still.thread("full", "push") { full << 4 }
+unless RUBY_VERSION < "3.2" # before, queues have no `timeout`
+  Still.thread("timed empty", "pop") { told("timed empty", Thread::Queue.new).pop(timeout: 3600.25) }
+  Still.thread("timed full", "push") { told("timed full", Thread::SizedQueue.new(1) << 0).push(1, timeout: 3601) }
+end
 condition = told("condition", Thread::ConditionVariable.new)
 Still.thread("condition", /sleep|wait/) { Thread::Mutex.new.tap { |lock| lock.synchronize { condition.wait(lock) } } }
 Still.thread("timed condition", /sleep|wait/) do
