@@ -155,7 +155,7 @@ class Inspect:
     def _object(self, value):
         memory = self.memory
         kind = self.values.type_of(value)
-        if memory.has("rb_vm_struct", "top_self") and memory.get(self.objects.vm, "rb_vm_struct", "top_self") == value:
+        if value in self.objects.mains():
             return "main"
         hidden = [self.objects.constant_or_none(name) for name in ("RUBY_T_IMEMO", "RUBY_T_ICLASS", "RUBY_T_NODE")]
         if not kind or kind in hidden or not memory.get(value, "RBasic", "klass"):

@@ -69,9 +69,13 @@ class Memory:
             raise Unreadable(f"{self.types.words} has no {name}")
         return found
 
+    def address(self, symbol) -> int:
+        """Like Types.address(), but raises Unreadable if there is no such variable."""
+        found = self.types.address(symbol)
+        if found is None:
+            raise Unreadable(f"gdb finds no {symbol}; is this Ruby's debug info loaded?")
+        return found
+
     def pointer(self, symbol) -> int:
         """The pointer in the global variable SYMBOL."""
-        address = self.types.address(symbol)
-        if address is None:
-            raise Unreadable(f"gdb finds no {symbol}; is this Ruby's debug info loaded?")
-        return self.word(address)
+        return self.word(self.address(symbol))

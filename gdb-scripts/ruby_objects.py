@@ -13,6 +13,7 @@ CLASS_SLOT = "RClass_and_rb_classext_t"
 CLASSEXT = "rb_classext_struct"
 ST_DELETED = (1 << 64) - 1  # the hash of an entry that was deleted (st.c, 2.4 to 4.0)
 SHAPE_SHIFT = 32  # shape.h, SHAPE_FLAG_SHIFT, 3.2 to 4.0
+SHAPE_OFFSET_MASK = (1 << 19) - 1  # shape.h, SHAPE_ID_OFFSET_MASK, 4.0: other bits of a shape's number are flags
 EMBEDDED_IVARS = 3  # ROBJECT_EMBED_LEN_MAX, up to 3.1
 AR_PAIRS = 8  # hash.c, RHASH_AR_TABLE_MAX_SIZE, 2.6 to 4.0
 
@@ -46,6 +47,16 @@ class Objects:
 
     def is_object(self, value) -> bool:
         return not value & IMMEDIATE_MASK and value > self.memory.constant("RUBY_Qnil")
+
+    def mains(self):
+        """The objects `main`: since 4.0, each box has its own (internal/box.h). A layout file does not tell those."""
+        memory, vm = self.memory, self.vm
+        if memory.has("rb_vm_struct", "top_self"):
+            return [memory.get(vm, "rb_vm_struct", "top_self")]
+        if not memory.has("rb_box_struct", "top_self"):
+            return []
+        boxes = [memory.get(vm, "rb_vm_struct", name) for name in ("root_box", "main_box")]
+        return [memory.get(box, "rb_box_struct", "top_self") for box in boxes if box]
 
     # ---- tables
 
@@ -107,8 +118,8 @@ class Objects:
             yield from self.st_entries(table) if table else ()
             return
         if memory.has(CLASS_SLOT, "classext.fields_obj"):
-            raise Unreadable("the instance variables of classes of this Ruby are not read")
-        if memory.has(CLASS_SLOT, "classext.iv_ptr"):
+            start = self._fields(memory.get(module, CLASS_SLOT, "classext.fields_obj"))
+        elif memory.has(CLASS_SLOT, "classext.iv_ptr"):
             start = memory.get(module, CLASS_SLOT, "classext.iv_ptr")
         else:
             start = memory.get(self._extension(module), CLASSEXT, "iv_ptr")
@@ -118,6 +129,15 @@ class Objects:
             shape = self.values.flags(module) >> SHAPE_SHIFT
         for index, key in enumerate(self._ids_of_shape(shape)):
             yield key, memory.word(start + 8 * index)
+
+    def _fields(self, holder):
+        """The address of the fields that an object of Ruby itself holds (internal/imemo.h, rb_imemo_fields_ptr(), 4.0)."""
+        memory = self.memory
+        if not self.is_object(holder):  # the shape then has no fields
+            return 0
+        if self.values.flags(holder) & memory.constant("ROBJECT_HEAP"):
+            return memory.get(holder, "rb_fields", "as.external.ptr")
+        return holder + memory.member("rb_fields", "as.embed.fields").offset
 
     def path(self, module):
         """A pair: the path of a class or module, or None if it has none; and whether the path is permanent."""
@@ -186,24 +206,32 @@ class Objects:
         memory = self.memory
         if memory.has("rb_vm_struct", "shape_list"):
             return memory.get(self.vm, "rb_vm_struct", "shape_list")
-        if memory.has("rb_shape", "next_field_index"):  # since 4.0, a shape's number has other bits, too
-            raise Unreadable("the shapes of this Ruby are not read")
-        tree = memory.pointer("rb_shape_tree_ptr")
+        if memory.has("rb_shape", "next_field_index"):  # since 4.0, the variable is the tree itself
+            tree = memory.address("rb_shape_tree")
+        else:
+            tree = memory.pointer("rb_shape_tree_ptr")
         return memory.get(tree, "rb_shape_tree_t|rb_shape_tree", "shape_list")
 
     def _ids_of_shape(self, number):
         """The IDs of the instance variables, in their order (shape.c, rb_shape_get_iv_index())."""
         memory = self.memory
+        counts = ("next_iv_index", "next_field_index")
+        too_complex = self.constant_or_none("SHAPE_ID_FL_TOO_COMPLEX") or 0
+        if memory.has("rb_shape", "next_field_index"):
+            number, flags = number & SHAPE_OFFSET_MASK, number & ~SHAPE_OFFSET_MASK
+        else:
+            flags = 0
         shapes, size = self._shapes(), memory.size("rb_shape")
         shape = shapes + number * size
-        if memory.get(shape, "rb_shape", "type") == self.constant_or_none("SHAPE_OBJ_TOO_COMPLEX"):
+        kind = memory.get(shape, "rb_shape", "type")
+        if flags & too_complex or kind == self.constant_or_none("SHAPE_OBJ_TOO_COMPLEX"):
             raise Unreadable("the shape is too complex")
-        count = memory.get(shape, "rb_shape", "next_iv_index")
+        count = memory.get(shape, "rb_shape", *counts)
         if count > MAX_IVARS:
             raise Unreadable(f"{count} instance variables are not credible")
         ids = [0] * count
         for _ in range(MAX_IVARS):
-            index = memory.get(shape, "rb_shape", "next_iv_index")
+            index = memory.get(shape, "rb_shape", *counts)
             if not index:
                 break
             is_variable = memory.get(shape, "rb_shape", "type") == memory.constant("SHAPE_IVAR")
@@ -226,7 +254,8 @@ class Objects:
         """Yields the names and values of the instance variables of a T_OBJECT. Ruby's own hidden ones are left out."""
         memory = self.memory
         flags = self.values.flags(value)
-        embedded = flags & memory.constant("ROBJECT_EMBED")
+        elsewhere = self.constant_or_none("ROBJECT_HEAP")  # since 4.0
+        embedded = not flags & elsewhere if elsewhere is not None else flags & memory.constant("ROBJECT_EMBED")
         if memory.has("RObject", "as.heap.numiv"):
             ids = self._ids_of_class(self.class_of(value))
             count = EMBEDDED_IVARS if embedded else memory.get(value, "RObject", "as.heap.numiv")
