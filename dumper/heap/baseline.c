@@ -5,26 +5,11 @@
 #include <string.h>
 
 #include "heap/histogram_file.h"
-#include "heap/sums.h"
 #include "ruby/object_type.h"
 
 static int by_name(const void *a, const void *b)
 {
 	return histogram_compare_names(a, b);
-}
-
-/* How many bytes a row has more than before; less than 0 if it has fewer. */
-static int64_t growth(const struct heap_row *row)
-{
-	return (int64_t)sum(row->slot_bytes, row->owned_bytes) -
-	       (int64_t)sum(row->before.slot_bytes, row->before.owned_bytes);
-}
-
-static int by_growth(const void *a, const void *b)
-{
-	const int64_t one = growth(a), other = growth(b);
-
-	return one != other ? (one < other) - (one > other) : histogram_compare_names(a, b);
 }
 
 /* A row as it was before: its name and type belong to `object`. NULL if it is no row. */
@@ -75,7 +60,7 @@ static struct error *compare(const char *file, const json_t *classes, struct his
 			return error_no_memory();
 	}
 	if (histogram->nr_rows > 0)
-		qsort(histogram->rows, histogram->nr_rows, sizeof(histogram->rows[0]), by_growth);
+		qsort(histogram->rows, histogram->nr_rows, sizeof(histogram->rows[0]), histogram_compare_growth);
 	histogram->has_before = true;
 	return NULL;
 }

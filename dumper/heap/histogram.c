@@ -239,6 +239,67 @@ static int by_path_objects(const void *a, const void *b)
 					      : strcmp(one->text, other->text);
 }
 
+/* What is known of paths that only one of both histograms has, if the other one has only those with most objects. */
+static void complete_paths(struct heap_row *row)
+{
+	size_t now = 0, kept = 0;
+
+	for (size_t i = 0; i < row->nr_paths; i++)
+		now += row->paths[i].objects > 0;
+	for (size_t i = 0; i < row->nr_paths; i++) {
+		struct heap_path *path = &row->paths[i];
+
+		if (path->objects == 0 && now >= HISTOGRAM_PATHS_MAX) {
+			free(path->text);
+			continue;
+		}
+		path->before_not_known = path->before == 0 && row->least_before > 0;
+		if (path->before_not_known)
+			path->before = row->least_before < path->objects ? row->least_before : path->objects;
+		row->paths[kept++] = *path;
+	}
+	row->nr_paths = kept;
+}
+
+uint64_t histogram_kept_growth(const struct heap_row *row)
+{
+	uint64_t grown = 0;
+
+	for (size_t i = 0; i < row->nr_paths; i++)
+		if (path_growth(&row->paths[i]) > 0)
+			add_limited(&grown, (uint64_t)path_growth(&row->paths[i]));
+	return grown;
+}
+
+/* By how many bytes a row has grown; less than 0 if it has become smaller. */
+static int64_t row_growth(const struct heap_row *row)
+{
+	return (int64_t)sum(row->slot_bytes, row->owned_bytes) -
+	       (int64_t)sum(row->before.slot_bytes, row->before.owned_bytes);
+}
+
+int histogram_compare_growth(const void *a, const void *b)
+{
+	const int64_t one = row_growth(a), other = row_growth(b);
+
+	return one != other ? (one < other) - (one > other) : histogram_compare_names(a, b);
+}
+
+/* About how many bytes more than before the paths of a row keep. */
+static double kept_bytes(const struct heap_row *row)
+{
+	return row->objects == 0 ? 0
+				 : (double)histogram_kept_growth(row) * (double)sum(row->slot_bytes, row->owned_bytes) /
+				       (double)row->objects;
+}
+
+static int by_kept_growth(const void *a, const void *b)
+{
+	const double one = kept_bytes(a), other = kept_bytes(b);
+
+	return one != other ? (one < other) - (one > other) : histogram_compare_growth(a, b);
+}
+
 void histogram_sort_paths(struct histogram *histogram)
 {
 	const bool compared = histogram->has_before && histogram->has_paths_before;
@@ -247,12 +308,16 @@ void histogram_sort_paths(struct histogram *histogram)
 	for (size_t i = 0; i < histogram->nr_rows; i++) {
 		struct heap_row *row = &histogram->rows[i];
 
+		if (compared)
+			complete_paths(row);
 		if (row->nr_paths > 1)
 			qsort(row->paths, row->nr_paths, sizeof(row->paths[0]),
 			      compared ? by_path_growth : by_path_objects);
 		while (row->nr_paths > most)
 			free(row->paths[--row->nr_paths].text);
 	}
+	if (compared && histogram->nr_rows > 0)
+		qsort(histogram->rows, histogram->nr_rows, sizeof(histogram->rows[0]), by_kept_growth);
 }
 
 void histogram_clear(struct histogram *histogram)

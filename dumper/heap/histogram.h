@@ -11,7 +11,7 @@
 #include "heap/heap_count.h"
 
 /* The most paths of one class that are kept, of each look of a comparison. */
-#define HISTOGRAM_PATHS_MAX 20
+#define HISTOGRAM_PATHS_MAX 200
 
 /* The most sentences about paths: see graph_look_doubts(). */
 #define HEAP_PATH_DOUBTS 5
@@ -48,6 +48,8 @@ struct heap_path {
 	char *text; /* its steps (class_paths.h) */
 	uint64_t objects;
 	uint64_t before; /* how many objects the earlier histogram has with these steps */
+	/* The earlier histogram has only the paths with most objects, and not this one: `before` is at most so many. */
+	bool before_not_known;
 };
 
 struct heap_row {
@@ -59,6 +61,8 @@ struct heap_row {
 	struct {
 		uint64_t objects, slot_bytes, owned_bytes;
 	} before; /* in the earlier histogram that this one is compared with */
+	uint64_t
+	    least_before; /* the fewest objects of a path of the earlier histogram, if that has not all paths; else 0 */
 	/* The paths, those with most objects first; of a comparison with paths, those that grew most. Can be missing. */
 	struct heap_path *paths;
 	size_t nr_paths, paths_capacity;
@@ -120,8 +124,18 @@ void histogram_merge(struct heap_row *into, const struct heap_row *row);
  */
 bool histogram_add_path(struct heap_row *row, char *text, uint64_t objects, uint64_t before);
 
-/* Sorts the paths of all rows. Keeps those with most objects, or those that have grown most. */
+/*
+ * Sorts the paths of all rows. Keeps those with most objects, or those that have grown most. Of a comparison, also sorts the
+ * rows: those whose paths keep most bytes more than before are the first. So what is garbage, but was not freed yet, does not
+ * hide what leaks.
+ */
 void histogram_sort_paths(struct histogram *histogram);
+
+/* How many objects more than before the paths of a row keep, without paths that keep fewer. */
+uint64_t histogram_kept_growth(const struct heap_row *row);
+
+/* Compares two rows (struct heap_row) by the bytes that they have grown by: the one that grew more is the first. */
+int histogram_compare_growth(const void *a, const void *b);
 
 /* Compares two rows by name, and then by type. Returns a number as strcmp(3) does. */
 int histogram_compare_names(const struct heap_row *a, const struct heap_row *b);

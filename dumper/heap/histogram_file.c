@@ -64,15 +64,18 @@ uint64_t histogram_file_count(const json_t *object, const char *key)
 
 bool histogram_file_add_paths(const json_t *object, bool before, struct heap_row *row)
 {
-	const json_t *path;
+	const json_t *paths = json_object_get(object, "paths"), *path;
+	const bool cut = before && json_array_size(paths) >= HISTOGRAM_PATHS_MAX;
 	size_t i;
 
-	json_array_foreach(json_object_get(object, "paths"), i, path)
+	json_array_foreach(paths, i, path)
 	{
 		const char *text = json_string_value(json_object_get(path, "path"));
 		const uint64_t objects = histogram_file_count(path, "objects");
 		char *copy = text ? strdup(text) : NULL;
 
+		if (cut && (i == 0 || objects < row->least_before))
+			row->least_before = objects;
 		if (text && (!copy || !histogram_add_path(row, copy, before ? 0 : objects, before ? objects : 0)))
 			return false;
 	}

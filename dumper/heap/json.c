@@ -18,7 +18,7 @@ static json_t *path_objects(const struct histogram *histogram, const struct heap
 		json_t *object = json_pack("{s:s, s:o}", "path", path->text, "objects", integer(path->objects));
 
 		if (object && histogram->has_paths_before)
-			json_build_set(object, "before", integer(path->before));
+			json_build_set(object, "before", path->before_not_known ? json_null() : integer(path->before));
 		json_build_append(array, object);
 	}
 	return array;

@@ -127,20 +127,21 @@ static void compared_row(const struct histogram *histogram, const char *name, co
 static void write_paths(const struct histogram *histogram, const struct heap_row *row, FILE *stream)
 {
 	const bool grown = histogram->has_before && histogram->has_paths_before;
-	const int64_t whole = (int64_t)row->objects - (grown ? (int64_t)row->before.objects : 0);
+	const int64_t whole = (int64_t)(grown ? histogram_kept_growth(row) : row->objects);
 
 	for (size_t i = 0; i < row->nr_paths && i < PATHS_SHOWN; i++) {
 		const struct heap_path *path = &row->paths[i];
 		const int64_t part = (int64_t)path->objects - (grown ? (int64_t)path->before : 0);
-		char objects[NUMBER], more[NUMBER] = "";
+		char objects[NUMBER], more[NUMBER] = "", least[NUMBER + 2];
 
 		if (part <= 0 || part < whole / PATHS_PART)
 			break;
 		number_text(path->objects, objects);
 		if (grown)
 			growth(path->objects, path->before, number_text, more);
+		snprintf(least, sizeof(least), "%s%s", path->before_not_known ? "> " : "", more);
 		if (histogram->has_before)
-			fprintf(stream, "%14s %14s %11s %11s    ", objects, more, "", "");
+			fprintf(stream, "%14s %14s %11s %11s    ", objects, least, "", "");
 		else
 			fprintf(stream, "%21s %11s  %11s %6s    ", objects, "", "", "");
 		text_print(path->text, stream);
