@@ -2,7 +2,11 @@
 
 #include "base/clock.h"
 
-/* How often the list is copied at most, and for how long: that of 100 GB of heap is as long as 13 MB. */
+/*
+ * How often the list is copied at least and at most, and for how long: that of 100 GB of heap is as long as 13 MB. On a
+ * busy machine, rbdump can wait for a CPU for longer during one copy.
+ */
+#define TRIES_MIN 10
 #define TRIES_MAX 100
 #define TRIES_NS  UINT64_C(200000000)
 
@@ -18,7 +22,7 @@ bool page_list_read(const struct ruby *ruby, memory_source *source, void *contex
 		ret->memory = memory_create(source, context, max_pages);
 		found = ret->memory && heap_pages_begin(ret->memory, ret->memory, ruby->layout, ruby->vm, &ret->pages);
 		ret->moved = found && runs && heap_pages_have_moved(&ret->pages);
-		if (monotonic_ns() - began > TRIES_NS)
+		if (tries >= TRIES_MIN && monotonic_ns() - began > TRIES_NS)
 			break;
 	}
 	return found;
