@@ -185,6 +185,7 @@ LEAKS = {
     "a list of each thread": "Visit",
     "a variable that a callback keeps": "Ticket",
     "what a C extension keeps": "Handle",
+    "names that are never freed": "String -n 1",
 }
 WARM_S, LEAKING_S = 5, 20
 
@@ -212,13 +213,13 @@ def leaks():
         diff = heap("--diff", before, "--paths", app.pid, "-n", 8)
         picture("heap", heap("-f", "flamegraph", app.pid))
         picture("leaks", heap("--dominators", "-f", "flamegraph", app.pid))
-        why = {what: (name, heap("--why", name, app.pid)) for what, name in LEAKS.items()}
+        why = {what: (name, heap("--why", *name.split(), app.pid)) for what, name in LEAKS.items()}
     parts = [f"### {what[0].upper() + what[1:]}\n\n```\nrbdump heap --why {name} PID\n\n{text.rstrip()}\n```\n" for what, (name, text) in why.items()]
     return f"""## {LEAKS_TITLE}
 
 This is the Rails application of the benchmarks, on Debian's Ruby, while it answers 60 requests a second. It has five
 leaks on purpose (`bench/apps/rails/leaks.rb`). The first commands print which classes have grown within {LEAKING_S} seconds,
-and what keeps their objects alive.
+and what keeps their objects alive. Those of which most more is kept come first.
 
 ```
 rbdump heap --json --paths PID > before.json; sleep {LEAKING_S}
@@ -244,7 +245,7 @@ rbdump heap --dominators -f flamegraph -o leaks.html PID
 ```
 
 Each of the following commands prints what keeps the objects of one leak alive. The fifth leak consists of names of
-instance variables: Strings that the symbol table keeps alive.
+instance variables: Strings that the symbol table keeps alive, and never drops.
 
 """ + "\n".join(parts)
 
