@@ -113,8 +113,8 @@ static uint64_t argument(const struct ruby *ruby, const struct place *place, siz
 
 /*
  * Notes the time limit that was given as an argument. Methods that are written in Ruby (thread_sync.rb: of queues since
- * v3_2_0, of ConditionVariable and Mutex since v4_0_0) have it as the parameter `timeout`. A thread that waits in them has called a C
- * function that can raise, so a JIT has written the parameter to memory (locals.h).
+ * v3_2_0, of ConditionVariable and Mutex since v4_0_0) have it as the parameter `timeout`. A thread that waits in them has
+ * called a C function that can raise, so a JIT has written the parameter to memory (locals.h).
  */
 static void note_seconds(const struct ruby *ruby, const struct place *place, size_t index, struct trace_wait *wait)
 {

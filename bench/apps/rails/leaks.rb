@@ -7,7 +7,7 @@ class PageCache
   Page = Struct.new(:number, :text)
   @pages = {}
   def self.store(number)
-    @pages["#{number}-#{@pages.size}"] = Page.new(number, "page #{number}")
+    @pages["#{number}-#{@pages.size}"] = Page.new(number, "<p>page #{number}</p>\n" * 1_000)
   end
 end
 
@@ -19,6 +19,7 @@ class Visit
 
   def initialize(path)
     @path = path
+    @headers = "Accept: text/html\r\n" * 1_000
   end
 end
 
@@ -27,7 +28,8 @@ class Ticket
   CALLBACKS = []
   def self.open(number)
     ticket = new
-    CALLBACKS << lambda { |event| [event, number, ticket] }
+    text = "ticket #{number}\n" * 1_000
+    CALLBACKS << lambda { |event| [event, text, ticket] }
   end
 end
 
@@ -36,6 +38,10 @@ class Handle
   Truth.hold([nil])
   def self.open
     Truth.held << new
+  end
+
+  def initialize
+    @buffer = "\0" * 16_384
   end
 end
 
@@ -46,5 +52,6 @@ BooksController.before_action(only: :show) do
   Ticket.open(number)
   Handle.open
   # The name of an instance variable is never freed.
-  Object.new.instance_variable_set("@name_#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)}", 1)
+  name = "@name_#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)}"
+  Object.new.instance_variable_set(name + "_and_more" * 500, 1)
 end
