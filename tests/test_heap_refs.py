@@ -363,6 +363,8 @@ sleep
 @pytest.mark.any_ruby
 def test_large(ruby, rbdump):
     """The last object of a large Array, of a large Hash, and of a long list."""
+    if not has_constants(ruby):
+        return
     with subprocess.Popen([ruby.path, "--disable-gems", "-e", LARGE], stdout=subprocess.PIPE) as program:
         try:
             ready, address = program.stdout.readline().split()
