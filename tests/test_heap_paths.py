@@ -60,6 +60,8 @@ def test_growth(ruby, rbdump, extension, tmp_path):
     assert {name: paths[0] for name, paths in paths_of(files).items()} == {name: paths[0] for name, paths in paths_of(grown).items()}
     assert files_text.returncode == 0 and re.search(r"^ +2,000 +\+2,000 .* InCache \(T_OBJECT\)$", files_text.stdout, re.M)
     for name, path in leaks_of(ruby).items():
+        if ruby.series >= (4, 0):  # an object of Ruby itself holds the instance variables of a class
+            path = path.replace("class Store → @cache", "class Store → imemo_fields → @cache")
         (start, *_), (end, *_) = paths_of(grown)[name], paths_of(more)[name]
         assert (start["path"], start["before"]) == (path, 0) and 1_998 <= start["objects"] <= 2_000
         assert (end["path"], end["before"]) == (path, start["objects"]) and 3_998 <= end["objects"] <= 4_000
