@@ -51,7 +51,9 @@ BooksController.before_action(only: :show) do
   Visit.log(request.path)
   Ticket.open(number)
   Handle.open
-  # The name of an instance variable is never freed.
-  name = "@name_#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)}"
-  Object.new.instance_variable_set(name + "_and_more" * 500, 1)
+  # The names of instance variables are never freed.
+  2.times do |index|
+    name = "@name_#{index}_#{Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)}"
+    Object.new.instance_variable_set(name + "_and_more" * 500, 1)
+  end
 end
