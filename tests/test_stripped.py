@@ -231,7 +231,8 @@ def test_kept_roots_that_are_wrong(stripped, start, rbdump, empty_home):
     kept.unlink()
     kept.mkdir()
     check(dump(rbdump, target.pid), target, stripped.ruby)
-    assert list(kept.parent.iterdir()) == [kept]
+    # And no file that was meant to replace it. The other one has the digest of the Ruby (store/known_files.h).
+    assert {path.name for path in kept.parent.iterdir()} <= {kept.name, "files"}
 
 
 def test_cache_that_cannot_be_written_to(stripped, start, rbdump, empty_home):

@@ -315,8 +315,6 @@ const char *class_refs_lack(const struct layout *layout)
 	if (tables_are_known(layout))
 		return NULL;
 	return st_replaced_by_id_tables(layout)
-		   ? "The layout lacks a member of rb_id_table, or of what it leads to: it is not known what constants "
-		     "and "
-		     "methods refer to."
+		   ? "The layout lacks a member of rb_id_table: it is not known what constants and methods refer to."
 		   : "The layout lacks the struct of the table of methods: it is not known what methods refer to.";
 }
