@@ -11,6 +11,7 @@
 #include "heap/heap_open.h"
 #include "heap/heap_output.h"
 #include "heap/heap_reading.h"
+#include "heap/numbers.h"
 #include "heap/objspace_dump.h"
 #include "heap/pause.h"
 #include "heap/progress.h"
@@ -41,17 +42,22 @@ static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
 
 static void tell_doubts(const struct session *session, const struct heap_walk *walk, const struct objspace_dump *result)
 {
+	char unknown[NUMBER], objects[NUMBER];
+
 	heap_open_print_nearest(session, "rbdump: ", stderr);
 	if (walk->runs)
 		note("The process ran while its heap was read, so the objects were read at different moments.");
 	if (walk->blind)
 		note("Some of the objects may be dead: the garbage collector was running, or this Ruby does not tell "
 		     "which objects are dead.");
-	if (result->unknown > 0)
-		note("The references of %" PRIu64 " of %" PRIu64
-		     " objects are not exactly known. Most of these objects are T_DATA, whose references only C code "
-		     "knows.",
-		     result->unknown, result->objects);
+	if (result->unknown > 0) {
+		number_text(result->unknown, unknown);
+		number_text(result->objects, objects);
+		note(
+		    "The references of %s of %s objects are not exactly known. Most of these objects are T_DATA, whose "
+		    "references only C code knows.",
+		    unknown, objects);
+	}
 	if (class_refs_lack(session->layout.layout))
 		note("%s", class_refs_lack(session->layout.layout));
 	if (result->empty > 0)
