@@ -223,6 +223,9 @@ struct writing {
 	uint64_t count;
 };
 
+/* How many instance variables of one object can lack a name. */
+#define UNNAMED_MAX 16
+
 /* Appends an instance variable. One whose name does not begin with "@" is Ruby's own. Returns false if there was no room. */
 static bool add_ivar(void *context, struct access *access, uint64_t id, uint64_t value)
 {
@@ -285,6 +288,7 @@ static void add_ivars(struct writing *writing, struct access *access, uint64_t o
 	enum memory_kind before = inspect_names_begin(inspect);
 	struct object_shape shape;
 	const bool known = ivars_shape(&inspect->ivars, flags, &shape);
+	unsigned int unnamed = 0;
 	struct words words;
 
 	inspect_names_end(inspect, before);
@@ -304,6 +308,11 @@ static void add_ivars(struct writing *writing, struct access *access, uint64_t o
 		before = inspect_names_begin(inspect);
 		id = ivars_id(&inspect->ivars, klass, flags, i);
 		inspect_names_end(inspect, before);
+		/* Only hostile memory has many without names, and to look for each of them takes long. */
+		if (id == 0 && ++unnamed > UNNAMED_MAX) {
+			text_format(writing->text, " …");
+			break;
+		}
 		if (access->failed || !add_ivar(writing, access, id, value))
 			break;
 	}
