@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "given_refs.h"
 #include "ruby/data_size.h"
 #include "ruby/thread_refs.h"
 #include "synthetic.h"
@@ -18,22 +19,6 @@
 #define OBJECT(number) (SYNTHETIC_BASE + 8 * ((number) + 1))
 
 #define STEPS 100000u
-
-/* What one walk has given. */
-struct given {
-	struct object_ref refs[256];
-	size_t count;
-	bool all;
-};
-
-static void note(void *context, const struct object_ref *ref)
-{
-	struct given *given = context;
-
-	if (given->count < sizeof(given->refs) / sizeof(given->refs[0]))
-		given->refs[given->count] = *ref;
-	given->count++;
-}
 
 static struct object_slot slot_of(const struct synthetic *s, uint64_t object)
 {
@@ -47,7 +32,7 @@ static struct given refs_in(struct synthetic *s, uint64_t object, uint64_t steps
 	const struct object_slot slot = slot_of(s, object);
 	struct given given = {.count = 0};
 	struct access access = ruby_access(&s->ruby);
-	struct refs_walk walk = {&refs, &access, &slot, slot_flags(s->layout, &slot), note, &given, steps};
+	struct refs_walk walk = {&refs, &access, &slot, slot_flags(s->layout, &slot), given_note, &given, steps};
 
 	refs = (struct object_refs){.layout = s->layout, .contexts = contexts};
 	assert_true(ivars_read(&s->ruby, &refs.ivars));

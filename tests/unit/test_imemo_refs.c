@@ -7,23 +7,8 @@
 
 #include <cmocka.h>
 
+#include "given_refs.h"
 #include "synthetic.h"
-
-/* What one walk has given. */
-struct given {
-	struct object_ref refs[64];
-	size_t count;
-	bool all;
-};
-
-static void note(void *context, const struct object_ref *ref)
-{
-	struct given *given = context;
-
-	if (given->count < sizeof(given->refs) / sizeof(given->refs[0]))
-		given->refs[given->count] = *ref;
-	given->count++;
-}
 
 static struct given refs_in(struct synthetic *s, uint64_t object, uint64_t steps)
 {
@@ -31,7 +16,7 @@ static struct given refs_in(struct synthetic *s, uint64_t object, uint64_t steps
 	struct object_refs refs = {.layout = s->layout};
 	const struct object_slot slot = {object, s->bytes + (object - SYNTHETIC_BASE), 1024};
 	struct access access = ruby_access(&s->ruby);
-	struct refs_walk walk = {&refs, &access, &slot, slot_flags(s->layout, &slot), note, &given, steps};
+	struct refs_walk walk = {&refs, &access, &slot, slot_flags(s->layout, &slot), given_note, &given, steps};
 
 	assert_true(ivars_read(&s->ruby, &refs.ivars));
 	given.all = imemo_refs(&walk);

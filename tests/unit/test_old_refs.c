@@ -7,27 +7,13 @@
 
 #include <cmocka.h>
 
+#include "given_refs.h"
 #include "ruby/class_refs.h"
 #include "ruby/object_refs.h"
 #include "synthetic.h"
 
 #define PAIRS_26 8
 #define WORDS_26 3
-
-struct given {
-	struct object_ref refs[16];
-	size_t count;
-	bool all;
-};
-
-static void note(void *context, const struct object_ref *ref)
-{
-	struct given *given = context;
-
-	if (given->count < sizeof(given->refs) / sizeof(given->refs[0]))
-		given->refs[given->count] = *ref;
-	given->count++;
-}
 
 static struct given refs_of(struct synthetic *s, uint64_t object)
 {
@@ -38,7 +24,7 @@ static struct given refs_of(struct synthetic *s, uint64_t object)
 
 	assert_non_null(refs);
 	assert_true(object_refs_read(&s->ruby, refs));
-	given.all = object_refs_each(refs, &access, &slot, note, &given);
+	given.all = object_refs_each(refs, &access, &slot, given_note, &given);
 	object_refs_clear(refs);
 	free(refs);
 	return given;
