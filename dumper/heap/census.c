@@ -13,7 +13,6 @@ struct census {
 	struct census_group *groups;
 	size_t count, capacity;
 	uint64_t secret; /* so that a target cannot choose classes with the same hash */
-	uint16_t last;	 /* objects of one group are often beside each other */
 	uint16_t table[TABLE_SLOTS];
 };
 
@@ -60,11 +59,8 @@ static uint64_t hash_of(const struct census *census, const struct census_kind *k
 
 uint16_t census_find(struct census *census, const struct census_kind *kind)
 {
-	size_t i;
+	size_t i = hash_of(census, kind) % TABLE_SLOTS;
 
-	if (census->last != 0 && is_same(&census->groups[census->last].kind, kind))
-		return census->last;
-	i = hash_of(census, kind) % TABLE_SLOTS;
 	while (census->table[i] != 0 && !is_same(&census->groups[census->table[i]].kind, kind))
 		i = (i + 1) % TABLE_SLOTS;
 	if (census->table[i] == 0) {
@@ -74,8 +70,12 @@ uint16_t census_find(struct census *census, const struct census_kind *kind)
 		census->groups[census->count] = (struct census_group){.kind = *kind};
 		census->table[i] = (uint16_t)census->count++;
 	}
-	census->last = census->table[i];
-	return census->last;
+	return census->table[i];
+}
+
+struct census_group *census_groups(const struct census *census)
+{
+	return census->groups;
 }
 
 struct census_group *census_group(const struct census *census, uint16_t number)

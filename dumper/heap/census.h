@@ -49,6 +49,9 @@ void census_destroy(struct census *census); /* NULL is fine */
 /* Returns the number of the group of a kind. Makes the group if it is new. */
 uint16_t census_find(struct census *census, const struct census_kind *kind);
 
+/* The groups by their numbers. The pointer is valid until the next call of census_find(). */
+struct census_group *census_groups(const struct census *census);
+
 /* The group with a number. The pointer is valid until the next call of census_find(). */
 struct census_group *census_group(const struct census *census, uint16_t number);
 

@@ -179,6 +179,13 @@ static const uint8_t *read_bits(struct access *access, const struct heap_page *p
 	return ret;
 }
 
+/* Whether a bit of a bitmap is set. */
+static bool has_bit(const struct layout *layout, enum layout_member_id id, const uint8_t *bits)
+{
+	/* No bit is set if the first byte is 0, and each byte is the same as the one before it. */
+	return bits && (bits[0] != 0 || memcmp(bits, bits + 1, layout->members[id].size - 1) != 0);
+}
+
 /* Reads what the description of a heap page says of its slots. Returns false if it does not tell which are dead. */
 static bool describe(const struct heap_copy *copy, struct memory *memory, struct heap_copy_page *page,
 		     struct bitmaps *bits)
@@ -196,6 +203,8 @@ static bool describe(const struct heap_copy *copy, struct memory *memory, struct
 	page->marked = read_bits(&access, &page->at, F_heap_page_mark_bits, bits->marked);
 	page->pinned = read_bits(&access, &page->at, F_heap_page_pinned_bits, bits->pinned);
 	page->shady = read_bits(&access, &page->at, F_heap_page_shady_bits, bits->shady);
+	page->any_pinned = has_bit(copy->ruby->layout, F_heap_page_pinned_bits, page->pinned);
+	page->any_shady = has_bit(copy->ruby->layout, F_heap_page_shady_bits, page->shady);
 	if (!page->marked)
 		return false;
 	page->swept = access_member(&access, page->at.address, F_heap_page_before_sweep) == 0;

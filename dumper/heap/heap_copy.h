@@ -24,6 +24,7 @@ struct heap_copy_page {
 	bool swept;	      /* the page contains no dead objects of the last collection any more */
 	/* A bit for each slot (see heap_copy_bit()); NULL if this Ruby has no such bits, or if they cannot be read. */
 	const uint8_t *marked, *pinned, *shady;
+	bool any_pinned, any_shady; /* such a bit is set for some slot */
 	uint64_t first_bit,
 	    bit_step; /* the bit of the first slot, and the step from the bit of one slot to that of the next */
 };

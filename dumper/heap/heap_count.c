@@ -40,12 +40,22 @@ struct purpose {
 	bool compares;	/* `seen` is being compared with */
 };
 
+/* How many groups are kept by flags and class. Most programs have some hundred that have many objects. */
+#define KEPT_GROUPS 1024u
+
+/* The group of the objects with certain flags and a certain class. */
+struct kept_group {
+	uint64_t flags, klass;
+	uint16_t number; /* CENSUS_FREE: nothing is kept here */
+};
+
 /* What is the same for all slots of one reading. */
 struct reading {
 	struct heap_count *count;
 	struct purpose purpose;
 	struct object_sizes sizes;
 	struct kinds kinds;
+	struct kept_group kept[2][KEPT_GROUPS];	   /* of live objects, and of dead ones */
 	struct addresses unread;		   /* pages that could not be read */
 	uint16_t numbers[HEAP_PAGE_BYTES_MAX / 8]; /* the group of each slot of the page that is being read */
 };
@@ -97,16 +107,34 @@ static struct heap_pool *pool_of(struct heap_totals *totals, uint64_t slot_size)
 	return &totals->pools[totals->nr_pools++];
 }
 
-/* The group of the object in a slot; CENSUS_FREE if there is none. */
-static uint16_t group_of(const struct reading *reading, const struct heap_copy_page *page, uint64_t index)
+/* Finds the group of the object in a slot in the census. */
+static uint16_t find_group(const struct reading *reading, const struct object_slot *slot, bool dead)
 {
-	const struct object_slot slot = heap_copy_slot(page, index);
 	struct census_kind kind;
 
-	if (!kinds_of(&reading->kinds, &slot, &kind))
+	if (!kinds_of(&reading->kinds, slot, &kind))
 		return CENSUS_FREE;
-	kind.dead = !page->swept && !heap_copy_bit(page, page->marked, index);
+	kind.dead = dead;
 	return census_find(reading->count->census, &kind);
+}
+
+/*
+ * The group of the object in a slot; CENSUS_FREE if there is none. Objects of few classes are most of a heap, so their
+ * groups are kept: this is done for each slot while the target may be stopped.
+ */
+static uint16_t group_of(struct reading *reading, const struct heap_copy_page *page, uint64_t index)
+{
+	const struct kinds *kinds = &reading->kinds;
+	const struct object_slot slot = heap_copy_slot(page, index);
+	const uint64_t flags = value_word(slot.bytes + kinds->flags_at),
+		       klass = value_word(slot.bytes + kinds->klass_at);
+	const bool dead = !page->swept && !heap_copy_bit(page, page->marked, index);
+	struct kept_group *kept = &reading->kept[dead][(flags ^ flags >> 12 ^ klass >> 3 ^ klass >> 13) % KEPT_GROUPS];
+
+	if (kept->number == CENSUS_FREE || kept->flags != flags || kept->klass != klass ||
+	    !kinds_are_told_by(kinds, flags, klass))
+		*kept = (struct kept_group){flags, klass, find_group(reading, &slot, dead)};
+	return kept->number;
 }
 
 /* What the first reading saw of a page; NULL if it was not there, or had other slots. */
@@ -148,7 +176,9 @@ static void count_slots(struct reading *reading, const struct heap_copy_page *pa
 	struct heap_pool *pool = pool_of(totals, page->at.slot_size);
 	const struct seen_page *before = reading->purpose.compares ? seen_before(count->seen, &page->at) : NULL;
 	struct seen_page *now = reading->purpose.remembers ? remember(count, page) : NULL;
-	uint64_t used = 0;
+	struct census_group *groups = census_groups(count->census);
+	const uint8_t *shady = page->any_shady ? page->shady : NULL, *pinned = page->any_pinned ? page->pinned : NULL;
+	uint64_t used = 0, dead = 0;
 
 	for (uint64_t i = 0; i < page->at.slots; i++) {
 		const uint16_t number = reading->numbers[i];
@@ -159,15 +189,16 @@ static void count_slots(struct reading *reading, const struct heap_copy_page *pa
 		if (number == CENSUS_FREE)
 			continue;
 		used++;
-		group = census_group(count->census, number);
+		group = &groups[number];
 		group->objects++;
 		group->slot_bytes += page->at.slot_size;
-		group->shady += heap_copy_bit(page, page->shady, i);
-		group->pinned += heap_copy_bit(page, page->pinned, i);
+		group->shady += heap_copy_bit(page, shady, i);
+		group->pinned += heap_copy_bit(page, pinned, i);
 		group->stayed += before && count->seen->groups[before->first + i] == number;
-		totals->objects += !group->kind.dead;
-		totals->dead += group->kind.dead;
+		dead += group->kind.dead;
 	}
+	totals->objects += used - dead;
+	totals->dead += dead;
 	pool->pages++;
 	pool->slots += page->at.slots;
 	pool->free += page->at.slots - used;

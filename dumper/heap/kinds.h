@@ -20,6 +20,15 @@ struct kinds {
 struct kinds kinds_read(const struct layout *layout);
 
 /*
+ * Whether the flags and the klass of an object (struct RBasic) tell its whole kind, but for `dead`. If not, the kind also
+ * depends on the rest of the slot.
+ */
+static inline bool kinds_are_told_by(const struct kinds *kinds, uint64_t flags, uint64_t klass)
+{
+	return klass != 0 || (flags & kinds->type_mask) != kinds->type_data;
+}
+
+/*
  * Reads the kind of the object in a slot. `dead` is left to the caller. Returns false if the slot is free.
  *   slot  needs no address. If it has only the members of RBasic, the types of T_DATA are not told apart
  */

@@ -1,19 +1,14 @@
 #include "ruby/data_refs.h"
 
+#include "ruby/malloc_chunk.h"
 #include "ruby/thread_refs.h"
 
 /* rtypeddata.h, RUBY_REF_END, v3_3_0 to v4_0_5 and head. */
 #define OFFSETS_END UINT64_MAX
 #define OFFSETS_MAX 4096
 
-/*
- * malloc/malloc.c of glibc: before the memory is its size, a multiple of 16, with three flags. Behind it is the next
- * chunk, whose PREV_INUSE says that this one is in use.
- */
-#define CHUNK_FLAGS UINT64_C(7)
-#define PREV_INUSE  UINT64_C(1)
-#define IS_MMAPPED  UINT64_C(2)
-#define CHUNK_MAX   (UINT64_C(16) << 20)
+/* The most memory from malloc() that is looked at, but for Sets. */
+#define CHUNK_MAX (UINT64_C(16) << 20)
 
 /* The most memory of the elements of a Set that is looked at: those of more than 30 million. */
 #define SET_MAX (UINT64_C(1) << 30)
@@ -58,19 +53,6 @@ static bool declared(struct refs_walk *walk, const struct data_type *type, uint6
 		refs_give(walk, access_word(walk->access, address + offset), REF_DATA, offset / 8, REF_DECLARED);
 	}
 	return false;
-}
-
-/* How many words the memory at an address has, if it is from glibc's malloc(); 0 if it is not, or if it has more bytes. */
-static uint64_t words_of(const struct refs_walk *walk, uint64_t address, uint64_t bytes)
-{
-	struct access try = *walk->access;
-	const uint64_t header = access_word(&try, address - 8);
-	const uint64_t size = header & ~CHUNK_FLAGS;
-	const bool fits = !try.failed && size % 16 == 0 && size >= 32 && size <= bytes;
-
-	if (fits && (header & IS_MMAPPED || access_word(&try, address - 8 + size) & PREV_INUSE) && !try.failed)
-		return size / 8 - 1;
-	return 0;
 }
 
 /*
@@ -167,7 +149,8 @@ static bool by_kind(struct refs_walk *walk, enum data_kind kind, uint64_t data)
 static void give_frames(struct refs_walk *walk, uint64_t data)
 {
 	struct access try = *walk->access;
-	const uint64_t frames = access_word(&try, data), words = try.failed ? 0 : words_of(walk, frames, CHUNK_MAX);
+	const uint64_t frames = access_word(&try, data),
+		       words = try.failed ? 0 : malloc_chunk_words(walk->access, frames, CHUNK_MAX);
 
 	if (words > 0)
 		refs_give_words(walk, frames, words, REF_CODE, REF_CONSERVATIVE);
@@ -203,7 +186,8 @@ static void give_elements(struct refs_walk *walk)
 
 	for (uint64_t at = offset; at < walk->slot->size; at += 8) {
 		const uint64_t entries = slot_word(walk->slot, at);
-		const uint64_t words = entries < 8 || entries % 16 != 0 ? 0 : words_of(walk, entries, SET_MAX);
+		const uint64_t words =
+		    entries < 8 || entries % 16 != 0 ? 0 : malloc_chunk_words(walk->access, entries, SET_MAX);
 
 		if (words > 0)
 			refs_give_words(walk, entries, words, REF_KEY, REF_CONSERVATIVE);
@@ -220,7 +204,7 @@ static void conservative(struct refs_walk *walk, const struct typed *data)
 			refs_give(walk, slot_word(walk->slot, offset + i * 8), REF_DATA, i, REF_CONSERVATIVE);
 		return;
 	}
-	words = words_of(walk, data->data, CHUNK_MAX);
+	words = malloc_chunk_words(walk->access, data->data, CHUNK_MAX);
 	refs_give_words(walk, data->data, words > 0 ? words : WORDS_UNKNOWN, REF_DATA, REF_CONSERVATIVE);
 }
 

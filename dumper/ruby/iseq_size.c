@@ -1,11 +1,15 @@
 #include "ruby/iseq_size.h"
 
+#include "ruby/malloc_chunk.h"
 #include "ruby/object_slot.h"
 
 /* vm_core.h, VALUE, ID; iseq.h, iseq_bits_t (since 3.2): words of 8 bytes. insns_info has an unsigned int for each line. */
 #define WORD_BYTES     8
 #define WORD_BITS      64
 #define POSITION_BYTES 4
+
+/* Longer than the struct with its header. */
+#define BODY_CHUNK_MAX 4096u
 
 /* More than one piece of code has of anything. */
 #define COUNT_MAX (UINT64_C(1) << 28)
@@ -36,6 +40,20 @@ static bool is_known(const struct layout *layout)
 			return false;
 	return layout->enumerators[E_ISEQ_NOT_LOADED_YET].present &&
 	       layout->enumerators[E_ISEQ_USE_COMPILE_DATA].present;
+}
+
+/*
+ * The bytes of the struct itself, which is from calloc(). vm_core.h, rb_iseq_constant_body, v3_1_0 to v4_0_5 and head: a
+ * Ruby without JIT compilers has no members for them. A layout of another build of the same release can have them. Then
+ * the memory is shorter than the struct would be, and `exact` becomes false.
+ */
+static uint64_t body_bytes(const struct access *access, uint64_t body, bool *exact)
+{
+	const uint64_t bytes = access_sizeof(access, S_body);
+	const uint64_t room = malloc_chunk_words(access, body, BODY_CHUNK_MAX) * WORD_BYTES;
+
+	*exact = room == 0 || room >= bytes;
+	return *exact ? bytes : room;
 }
 
 /* param_keyword_size */
@@ -121,13 +139,14 @@ bool iseq_size(struct access *access, uint64_t iseq, uint64_t flags, uint64_t *s
 	const struct layout *layout = access->layout;
 	const uint64_t body = layout_has(layout, F_iseq_body) ? access_member(access, iseq, F_iseq_body) : 0;
 	uint64_t words;
+	bool exact;
 
 	if (!is_known(layout) || slot_has_flag(layout, flags, E_ISEQ_USE_COMPILE_DATA))
 		return false;
 	if (body == 0 || slot_has_flag(layout, flags, E_ISEQ_NOT_LOADED_YET))
 		return true;
 	words = count(access, body, F_body_iseq_size);
-	*ret = access_sizeof(access, S_body) + words * WORD_BYTES +
+	*ret = body_bytes(access, body, &exact) + words * WORD_BYTES +
 	       count(access, body, F_body_insns_size) * (access_sizeof(access, S_insn) + POSITION_BYTES) +
 	       count(access, body, F_body_local_table_size) * WORD_BYTES + catch_bytes(access, body) +
 	       (count(access, body, F_body_opt_num) + 1) * WORD_BYTES + keyword_bytes(access, body) +
@@ -140,5 +159,5 @@ bool iseq_size(struct access *access, uint64_t iseq, uint64_t flags, uint64_t *s
 			return false;
 		*ret += keyword_call_bytes(access, body, steps);
 	}
-	return !access->failed;
+	return exact && !access->failed;
 }

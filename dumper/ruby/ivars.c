@@ -195,8 +195,3 @@ uint64_t ivars_generic_count(struct access *access, uint64_t record)
 		access_fail(access, record);
 	return access->failed ? 0 : count;
 }
-
-bool ivars_may_be_generic(const struct layout *layout, uint64_t flags)
-{
-	return slot_has_flag(layout, flags, E_RUBY_FL_EXIVAR);
-}

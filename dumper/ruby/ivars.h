@@ -15,6 +15,7 @@
 #define RBDUMP_IVARS_H
 
 #include "base/addresses.h"
+#include "ruby/object_slot.h"
 #include "ruby/ruby.h"
 
 struct object_shape {
@@ -76,6 +77,9 @@ bool ivars_generic_are_tables(const struct layout *layout);
 uint64_t ivars_generic_count(struct access *access, uint64_t record);
 
 /* Whether an object can have an entry in ivars->generic. */
-bool ivars_may_be_generic(const struct layout *layout, uint64_t flags);
+static inline bool ivars_may_be_generic(const struct layout *layout, uint64_t flags)
+{
+	return slot_has_flag(layout, flags, E_RUBY_FL_EXIVAR);
+}
 
 #endif

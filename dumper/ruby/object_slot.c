@@ -1,17 +1,5 @@
 #include "ruby/object_slot.h"
 
-#include <string.h>
-
-uint64_t slot_member(const struct layout *layout, const struct object_slot *slot, enum layout_member_id id)
-{
-	const struct layout_member *member = &layout->members[id];
-	uint64_t value = 0;
-
-	if (member->present && member->size <= 8 && (uint64_t)member->offset + member->size <= slot->size)
-		memcpy(&value, slot->bytes + member->offset, member->size);
-	return value;
-}
-
 uint64_t slot_word(const struct object_slot *slot, uint64_t offset)
 {
 	uint64_t value = 0;
@@ -19,19 +7,6 @@ uint64_t slot_word(const struct object_slot *slot, uint64_t offset)
 	if (offset <= slot->size && slot->size - offset >= sizeof(value))
 		memcpy(&value, slot->bytes + offset, sizeof(value));
 	return value;
-}
-
-uint64_t slot_flags(const struct layout *layout, const struct object_slot *slot)
-{
-	return slot_member(layout, slot, F_basic_flags);
-}
-
-bool slot_has_flag(const struct layout *layout, uint64_t flags, enum layout_enumerator_id id)
-{
-	const struct layout_number *flag = &layout->enumerators[id];
-
-	/* In 4.0, RUBY_FL_EXIVAR is 0: there is no such flag. */
-	return flag->present && flag->value != 0 && (flags & (uint64_t)flag->value) == (uint64_t)flag->value;
 }
 
 bool slot_is(const struct layout *layout, uint64_t flags, enum layout_enumerator_id type)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "layout/layout.h"
 
@@ -38,16 +39,39 @@ struct hash_pairs {
  * A member of an object, read from the slot, and zero-extended. Returns 0 if this Ruby has no such member, or if the
  * slot is too small for it.
  */
-uint64_t slot_member(const struct layout *layout, const struct object_slot *slot, enum layout_member_id id);
+static inline uint64_t slot_member(const struct layout *layout, const struct object_slot *slot,
+				   enum layout_member_id id)
+{
+	const struct layout_member *member = &layout->members[id];
+	uint64_t value = 0;
+
+	if (!member->present || member->size > sizeof(value) || (uint64_t)member->offset + member->size > slot->size)
+		return 0;
+	if (member->size == sizeof(value))
+		memcpy(&value, slot->bytes + member->offset,
+		       sizeof(value)); /* without a call: most members are words */
+	else
+		memcpy(&value, slot->bytes + member->offset, member->size);
+	return value;
+}
 
 /* A word of the slot. Returns 0 if the slot is too small for it. */
 uint64_t slot_word(const struct object_slot *slot, uint64_t offset);
 
 /* RBasic.flags. */
-uint64_t slot_flags(const struct layout *layout, const struct object_slot *slot);
+static inline uint64_t slot_flags(const struct layout *layout, const struct object_slot *slot)
+{
+	return slot_member(layout, slot, F_basic_flags);
+}
 
 /* Whether this Ruby has a flag, and all its bits are set. */
-bool slot_has_flag(const struct layout *layout, uint64_t flags, enum layout_enumerator_id id);
+static inline bool slot_has_flag(const struct layout *layout, uint64_t flags, enum layout_enumerator_id id)
+{
+	const struct layout_number *flag = &layout->enumerators[id];
+
+	/* In 4.0, RUBY_FL_EXIVAR is 0: there is no such flag. */
+	return flag->present && flag->value != 0 && (flags & (uint64_t)flag->value) == (uint64_t)flag->value;
+}
 
 /* Whether the type in an object's flags is the type of an enumerator, RUBY_T_…. */
 bool slot_is(const struct layout *layout, uint64_t flags, enum layout_enumerator_id type);
