@@ -243,6 +243,39 @@ def test_self(rbdump, various):
     assert not any("locals" in frame for frame in frames)
 
 
+EXCEPTIONS = r"""
+class Coded < StandardError
+  def initialize(code, message); @code = code; super(message); end
+end
+def rests(plain, coded, lines, without, missing)
+  $stdout.sync = true
+  puts %({"plain": "#{plain.inspect.unpack("H*")[0]}", "coded": "#{coded.inspect.unpack("H*")[0]}"})
+  sleep
+end
+Thread.new { $stdin.read; exit!(0) }
+missing = begin nil.nothing; rescue NameError => error; error; end
+rests(ArgumentError.new("bad thing"), Coded.new(3, "a code"), Coded.new(4, "two\nlines"), RuntimeError.new, missing)
+"""
+
+
+@pytest.mark.outer_rubies
+def test_exceptions(ruby, start, rbdump, tmp_path):
+    """The message as Ruby's own inspect has it, before the instance variables."""
+    script = tmp_path / "exceptions.rb"
+    script.write_text(EXCEPTIONS)
+    target = start(ruby, str(script), flags=("-W0",))
+    settle(rbdump, target.pid)
+    frames = json.loads(run(rbdump, target.pid, "--locals", "--json").stdout)["threads"][0]["frames"]
+    frame = next(frame for frame in frames if frame["label"].endswith("rests"))
+    shown = {local["name"]: local["value"] for local in frame["locals"]}
+    plain, coded = (target.ready[name].decode() for name in ("plain", "coded"))
+    assert shown["plain"] == plain == "#<ArgumentError: bad thing>"
+    assert shown["coded"] == coded[:-1] + " @code=3>"
+    assert shown["lines"] == '#<Coded:"two\\nlines" @code=4>'
+    assert shown["without"] == "#<RuntimeError>"
+    assert shown["missing"].startswith("#<NoMethodError") and "message" not in shown["missing"]
+
+
 @pytest.mark.outer_rubies
 def test_text(rbdump, various):
     """A block whose outer code no longer runs shows the variables of that code. Nothing controls the terminal."""

@@ -8,6 +8,11 @@
 
 struct inspect;
 
+/* Words of the target that are VALUEs. */
+struct words {
+	uint64_t address, count;
+};
+
 /* Appends a VALUE that is a part of the object that is being written. */
 void inspect_part(struct inspect *inspect, uint64_t value, struct text *text);
 

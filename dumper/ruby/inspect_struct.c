@@ -1,4 +1,4 @@
-/* Structs, instances of Data, Ranges, and other objects with their instance variables: see inspect.h. */
+/* Structs, instances of Data, and Ranges: see inspect.h. */
 #include <string.h>
 
 #include "ruby/class.h"
@@ -18,11 +18,6 @@
  * range.c, range_initialize, v1_9_3_0 to v4_0_5 and head: a Range is a struct of its ends, and of whether the last is excluded.
  */
 enum range_member { RANGE_FIRST, RANGE_LAST, RANGE_EXCLUDES, RANGE_MEMBERS };
-
-/* Words of the target that are VALUEs. */
-struct words {
-	uint64_t address, count;
-};
 
 /* What the class of a struct tells. */
 struct struct_class {
@@ -214,127 +209,4 @@ const char *inspect_struct(struct inspect *inspect, uint64_t object, uint64_t fl
 	else
 		add_struct(inspect, &of, klass, words, text);
 	return "struct";
-}
-
-/* Instance variables, while they are written. */
-struct writing {
-	struct inspect *inspect;
-	struct text *text;
-	uint64_t count;
-};
-
-/* How many instance variables of one object can lack a name. */
-#define UNNAMED_MAX 16
-
-/* Appends an instance variable. One whose name does not begin with "@" is Ruby's own. Returns false if there was no room. */
-static bool add_ivar(void *context, struct access *access, uint64_t id, uint64_t value)
-{
-	struct writing *writing = context;
-	const struct layout_number *undefined = &access->layout->enumerators[E_RUBY_Qundef];
-	struct access names = ruby_access(writing->inspect->ruby);
-	const enum memory_kind before = inspect_names_begin(writing->inspect);
-	struct text name = {0};
-	const bool own = (undefined->present && value == (uint64_t)undefined->value) || id == 0 ||
-			 !symbol_add(writing->inspect->ruby, &names, id, &name) || name.length == 0 ||
-			 name.data[0] != '@';
-	bool room = true;
-
-	inspect_names_end(writing->inspect, before);
-	if (!own) {
-		text_format(writing->text, writing->count == 0 ? " " : "");
-		room = inspect_next(writing->inspect, writing->count++, writing->text);
-	}
-	if (!own && room) {
-		text_shorten(&name, 0, INSPECT_NAME_BYTES);
-		text_add(writing->text, name.data, name.length);
-		text_format(writing->text, "=");
-		inspect_part(writing->inspect, value, writing->text);
-	}
-	text_clear(&name);
-	return room;
-}
-
-static bool is_embedded(const struct layout *layout, uint64_t flags)
-{
-	return layout->enumerators[E_ROBJECT_HEAP].present ? !slot_has_flag(layout, flags, E_ROBJECT_HEAP)
-							   : slot_has_flag(layout, flags, E_ROBJECT_EMBED);
-}
-
-/* Where the instance variables of a T_OBJECT are, in the order of their indexes. */
-static struct words ivar_words(struct inspect *inspect, struct access *access, uint64_t object, uint64_t flags,
-			       const struct object_shape *shape)
-{
-	const struct layout *layout = access->layout;
-	const bool embedded = is_embedded(layout, flags);
-	struct words words = {.count = shape->fields};
-
-	if (!layout_has(layout, F_object_ary) || !layout_has(layout, F_object_ivptr)) {
-		access_fail(access, object);
-		return words;
-	}
-	/* Up to 3.1. What is not set is Qundef. */
-	if (layout_has(layout, F_object_numiv))
-		words.count = embedded ? OBJECT_EMBEDDED_IVARS : access_member(access, object, F_object_numiv);
-	words.address =
-	    embedded ? access_address(access, object, F_object_ary) : access_member(access, object, F_object_ivptr);
-	if (words.count > inspect->steps)
-		words.count = inspect->steps;
-	return words;
-}
-
-static void add_ivars(struct writing *writing, struct access *access, uint64_t object, uint64_t flags, uint64_t klass)
-{
-	struct inspect *inspect = writing->inspect;
-	enum memory_kind before = inspect_names_begin(inspect);
-	struct object_shape shape;
-	const bool known = ivars_shape(&inspect->ivars, flags, &shape);
-	unsigned int unnamed = 0;
-	struct words words;
-
-	inspect_names_end(inspect, before);
-	if (!known || (shape.address == 0 && !layout_has(access->layout, F_object_numiv))) {
-		access_fail(access, object);
-		return;
-	}
-	if (shape.too_complex) {
-		st_each_step(access, access_member(access, object, F_object_ivptr), &inspect->steps, add_ivar, writing);
-		return;
-	}
-	words = ivar_words(inspect, access, object, flags, &shape);
-	for (uint64_t i = 0; i < words.count && !access->failed; i++) {
-		const uint64_t value = access_word(access, words.address + i * 8);
-		uint64_t id;
-
-		before = inspect_names_begin(inspect);
-		id = ivars_id(&inspect->ivars, klass, flags, i);
-		inspect_names_end(inspect, before);
-		/* Only hostile memory has many without names, and to look for each of them takes long. */
-		if (id == 0 && ++unnamed > UNNAMED_MAX) {
-			text_format(writing->text, " …");
-			break;
-		}
-		if (access->failed || !add_ivar(writing, access, id, value))
-			break;
-	}
-}
-
-void inspect_object(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text)
-{
-	struct access access = ruby_access(inspect->ruby);
-	const uint64_t klass = access_member(&access, object, F_basic_klass);
-	struct writing writing = {.inspect = inspect, .text = text};
-
-	text_format(text, "#<");
-	inspect_add_class_of(inspect, klass, text);
-	if (slot_is(access.layout, flags, E_RUBY_T_OBJECT)) {
-		if (inspect->depth <= INSPECT_IVARS_DEPTH)
-			add_ivars(&writing, &access, object, flags, klass);
-		else
-			text_format(text, " …");
-	}
-	if (access.failed) {
-		text_format(text, " ");
-		inspect_unreadable(inspect, text);
-	}
-	text_format(text, ">");
 }
