@@ -337,7 +337,16 @@ class Inspect:
             return f"#<{name}>"
         if len(self._around) > MAX_IVARS_DEPTH:
             return f"#<{name} …>"
+        variables = list(self.objects.ivars(value))
+        message = next((self._message(item) for key, item in variables if key == b"mesg"), "")
         shown = self._joined(
-            lambda pair=pair: f"{printable(pair[0][:MAX_NAME])}={self._part(pair[1])}" for pair in self.objects.ivars(value)
+            lambda key=key, item=item: f"{printable(key[:MAX_NAME])}={self._part(item)}" for key, item in variables if key.startswith(b"@")
         )
-        return f"#<{name} {shown}>" if shown else f"#<{name}>"
+        return f"#<{name}{message} {shown}>" if shown else f"#<{name}{message}>"
+
+    def _message(self, value):
+        """The message of an exception, which is an instance variable of Ruby's own (error.c, exc_inspect, v3_4_0 to v4_0_5)."""
+        shown = self._part(value)
+        if not shown.startswith('"') or shown == '""':
+            return ""
+        return f":{shown}" if "\\" in shown or not shown.endswith('"') else f": {shown[1:-1]}"

@@ -251,7 +251,7 @@ class Objects:
         return found
 
     def ivars(self, value):
-        """Yields the names and values of the instance variables of a T_OBJECT. Ruby's own hidden ones are left out."""
+        """Yields the names and values of the instance variables of a T_OBJECT. Ruby's own have names without "@"."""
         memory = self.memory
         flags = self.values.flags(value)
         elsewhere = self.constant_or_none("ROBJECT_HEAP")  # since 4.0
@@ -269,7 +269,7 @@ class Objects:
         for index, key in pairs:
             found = memory.word(start + 8 * index)
             name = self.values.id_name(key) if key and found != memory.constant("RUBY_Qundef") else None
-            if name is not None and name.startswith(b"@"):
+            if name is not None:
                 yield name, found
 
     # ---- structs

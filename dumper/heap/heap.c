@@ -89,14 +89,22 @@ static bool end_look(struct look_at_heap *look, const struct collections *first,
 	return true;
 }
 
-/* Reads the heap twice. Returns false if there is not enough memory. */
+/*
+ * Reads the heap twice. If ^C ends this, the result is that of the last whole look, if there was one. Returns false if there
+ * is not enough memory.
+ */
 static bool look_once(struct look_at_heap *look, uint64_t *begun)
 {
 	struct collections first;
 
+	*begun = 0;
 	if (!read_state(look, &first))
 		return false;
+	if (look->result->looks > 0 && !look->count.incomplete)
+		heap_count_keep(&look->count);
 	heap_count_twice(&look->count);
+	if (look->count.late && progress_was_interrupted() && heap_count_restore(&look->count))
+		return true;
 	return end_look(look, &first, begun);
 }
 
@@ -186,6 +194,9 @@ static struct error *look_unpaused(struct look_at_heap *look)
 			break;
 	}
 	look->count.incomplete |= !sized;
+	/* Between the first two readings. Without the second one, there are no ranges. */
+	if (progress_was_interrupted() && look->result->looks == 0)
+		look->count.late = look->count.incomplete = true;
 	return NULL;
 }
 
@@ -257,7 +268,7 @@ static struct error *look_at(struct look_at_heap *look)
 	}
 	progress_end();
 	look->result->seconds = (double)(monotonic_ns() - began) / 1e9;
-	doubt(look, HEAP_INTERRUPTED, progress_was_interrupted());
+	doubt(look, HEAP_INTERRUPTED, progress_was_interrupted() && look->count.late);
 	if (error)
 		return error;
 	doubt(look, HEAP_TOO_MANY, !look->no_memory && census_group(look->count.census, CENSUS_OTHERS)->objects > 0);
@@ -338,6 +349,15 @@ static struct error *print_references(const struct heap_options *options, struct
 	}
 }
 
+/* A ^C during the looks ends this, too. */
+static struct error *add_paths(const struct heap_options *options, struct session *session, struct histogram *histogram)
+{
+	if (!progress_was_interrupted())
+		return row_paths_add(options, session, histogram);
+	histogram->path_doubts[histogram->nr_path_doubts++] = "^C came before the paths were read, so there are none.";
+	return NULL;
+}
+
 static struct error *look_and_print(const struct heap_options *options, enum exit_status *status)
 {
 	struct histogram histogram;
@@ -355,12 +375,11 @@ static struct error *look_and_print(const struct heap_options *options, enum exi
 	error = look_at(&look);
 	if (!error && options->diff)
 		error = baseline_compare(options->diff, &histogram);
-	/* A ^C ends this, too. */
-	if (!error && options->paths && !(histogram.doubts >> HEAP_INTERRUPTED & 1))
-		error = row_paths_add(options, look.session, &histogram);
+	if (!error && options->paths)
+		error = add_paths(options, look.session, &histogram);
 	if (!error)
 		error = is_flames(options) ? write_flames(&look) : print(options, &histogram);
-	*status = histogram.incomplete ? EXIT_PARTIAL : EXIT_COMPLETE;
+	*status = histogram.incomplete || histogram.has_paths != options->paths ? EXIT_PARTIAL : EXIT_COMPLETE;
 	histogram_clear(&histogram);
 	heap_count_clear(&look.count);
 	memory_destroy(look.ruby.memory);

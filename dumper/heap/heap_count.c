@@ -33,6 +33,14 @@ struct heap_seen {
 	size_t nr_groups, groups_capacity;
 };
 
+/* A result that is kept. */
+struct heap_kept {
+	struct heap_totals totals;
+	bool incomplete, blind, has_ranges, partial;
+	size_t nr_groups; /* groups with higher numbers were made later: they had no objects */
+	struct census_group groups[];
+};
+
 /* What a reading is for. */
 struct purpose {
 	bool counts, sizes;
@@ -89,6 +97,7 @@ void heap_count_clear(struct heap_count *count)
 		free(count->seen->groups);
 	}
 	free(count->seen);
+	free(count->kept);
 	*count = (struct heap_count){0};
 }
 
@@ -396,6 +405,41 @@ void heap_count_twice(struct heap_count *count)
 	read_heap(count, &(struct purpose){.counts = true, .remembers = true});
 	if (!count->no_memory && !count->late)
 		heap_count_after_sizes(count);
+}
+
+void heap_count_keep(struct heap_count *count)
+{
+	const size_t nr = census_end(count->census), bytes = nr * sizeof(struct census_group);
+	struct heap_kept *kept = malloc(sizeof(*kept) + bytes);
+
+	free(count->kept);
+	count->kept = kept;
+	if (!kept)
+		return;
+	*kept =
+	    (struct heap_kept){count->totals, count->incomplete, count->blind, count->has_ranges, count->partial, nr};
+	memcpy(kept->groups, census_groups(count->census), bytes);
+}
+
+bool heap_count_restore(struct heap_count *count)
+{
+	struct census_group *groups = census_groups(count->census);
+	struct heap_kept *kept = count->kept;
+
+	if (!kept)
+		return false;
+	for (size_t i = kept->nr_groups; i < census_end(count->census); i++)
+		groups[i] = (struct census_group){.kind = groups[i].kind};
+	memcpy(groups, kept->groups, kept->nr_groups * sizeof(groups[0]));
+	count->totals = kept->totals;
+	count->incomplete = kept->incomplete;
+	count->blind = kept->blind;
+	count->has_ranges = kept->has_ranges;
+	count->partial = kept->partial;
+	count->late = false;
+	free(kept);
+	count->kept = NULL;
+	return true;
 }
 
 bool heap_count_is_same(const struct heap_count *count)

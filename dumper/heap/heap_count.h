@@ -54,6 +54,7 @@ struct heap_count {
 	bool has_ranges; /* the last two readings were compared */
 	bool partial;	 /* not all slots could be compared: there were too many */
 	struct heap_seen *seen;
+	struct heap_kept *kept; /* for heap_count_restore(); NULL: nothing */
 };
 
 /*
@@ -87,6 +88,15 @@ void heap_count_twice(struct heap_count *count);
  * reading of the sizes takes so long that the ranges are wide if the program makes objects.
  */
 void heap_count_after_sizes(struct heap_count *count);
+
+/*
+ * Keeps a copy of the result, for the case that the next reading ends early. Forgets an earlier copy. If there is not enough
+ * memory, nothing is kept.
+ */
+void heap_count_keep(struct heap_count *count);
+
+/* Puts the result back that was kept last, which is then no longer kept. Returns false if nothing was kept. */
+bool heap_count_restore(struct heap_count *count);
 
 /* Whether nothing has changed between the two readings: each slot had the same group at both. */
 bool heap_count_is_same(const struct heap_count *count);

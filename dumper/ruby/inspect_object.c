@@ -22,9 +22,9 @@ struct writing {
 #define UNNAMED_MAX 16
 
 /*
- * Writes the message of an exception, as error.c, exc_inspect, v3_4_0 to v4_0_5 and head does: quoted only if something in it
- * has to be escaped, and not at all if it is empty. What is no String is left out: the message of a NameError is made when it is
- * asked for.
+ * Writes the message of an exception, as error.c, exc_inspect, v3_4_0 to v4_0_5 and head does: quoted only if something in
+ * it has to be escaped, and not at all if it is empty. What is no String is left out: the message of a NameError is made when
+ * it is asked for.
  */
 static void write_message(struct writing *writing, struct access *access, uint64_t value)
 {

@@ -217,6 +217,36 @@ static void test_interrupt(void **state)
 	assert_int_equal(scene.count.totals.objects, PAGES);
 }
 
+/* A reading that ^C ends does not replace the one before it. */
+static void test_restore(void **state)
+{
+	uint64_t low, high;
+
+	(void)state;
+	for (uint64_t i = 0; i < 30; i++)
+		put(0, i, E_RUBY_T_FLOAT, 0x1000);
+	begin();
+	heap_count_twice(&scene.count);
+	heap_count_keep(&scene.count);
+	put(1, 0, E_RUBY_T_COMPLEX, 0x1000);
+	heap_count_twice(&scene.count);
+	assert_int_equal(scene.count.totals.objects, 31);
+	scene.count.deadline_ns = 0;
+	heap_count_twice(&scene.count);
+	assert_true(scene.count.late);
+	assert_int_equal(scene.count.totals.objects, 0);
+	assert_true(heap_count_restore(&scene.count));
+	assert_false(scene.count.late);
+	assert_false(scene.count.incomplete);
+	assert_int_equal(scene.count.totals.objects, 30);
+	assert_int_equal(group_of(E_RUBY_T_FLOAT, 0x1000)->objects, 30);
+	assert_int_equal(group_of(E_RUBY_T_COMPLEX, 0x1000)->objects, 0);
+	heap_count_range(&scene.count, group_of(E_RUBY_T_FLOAT, 0x1000), false, true, &low, &high);
+	assert_int_equal(low, 30);
+	assert_int_equal(high, 30);
+	assert_false(heap_count_restore(&scene.count));
+}
+
 /* What a slot had at one of both readings only is possible; what it had at both is certain. */
 static void test_twice(void **state)
 {
@@ -490,6 +520,7 @@ int main(void)
 	    TEST(test_page_without_slots),
 	    TEST(test_once),
 	    TEST(test_interrupt),
+	    TEST(test_restore),
 	    TEST(test_twice),
 	    TEST(test_after_sizes),
 	    TEST(test_list_that_moves),
