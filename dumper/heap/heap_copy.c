@@ -19,14 +19,9 @@
 /* The most pages of memory of a batch. */
 #define MEMORY_PAGES (BATCH_BYTES / MEMORY_PAGE + 2 * (size_t)BATCH_PAGES)
 
-/*
- * The pages of memory for the list; for the descriptions of heap pages, which are dropped when there are so many; and for
- * the marks of a batch.
- */
-#define LIST_PAGES	     32768u
-#define DESCRIPTIONS_PAGES   8192u
-#define DESCRIPTIONS_DROPPED 4096u
-#define MARKS_PAGES	     (4 * BATCH_PAGES)
+/* The most pages of memory for the list, and for the descriptions of the heap pages of a batch. */
+#define LIST_PAGES	   32768u
+#define DESCRIPTIONS_PAGES 8192u
 
 /* How often the marks of a batch are read until the collector is not running. */
 #define MARKS_TRIES 200
@@ -58,7 +53,8 @@ struct heap_copy {
 	bool runs, parallel, blind;
 	bool begins; /* no batch was copied since heap_copy_begin() */
 	struct page_list list;
-	struct memory *descriptions;
+	struct memory *descriptions; /* of the heap pages of the batch that was listed last */
+	size_t fits;		     /* how many heap pages fitted into that batch */
 	bool has_next;
 	struct heap_page next; /* the page that did not fit into the last batch */
 	uint64_t bit_mask;     /* the bits of an address that are its place in its heap page */
@@ -145,15 +141,10 @@ bool heap_copy_begin(struct heap_copy *copy)
 	join(copy);
 	copy->begins = true;
 	memory_destroy(copy->list.memory);
-	memory_destroy(copy->descriptions);
 	copy->has_next = false;
+	copy->fits = MEMORY_PAGES / PAGE_MEMORY;
 	copy->blind = !heap_copy_tells_dead(copy);
-	copy->descriptions = memory_create(copy->source, copy->context, DESCRIPTIONS_PAGES);
-	if (!page_list_read(copy->ruby, copy->source, copy->context, LIST_PAGES, copy->runs, &copy->list) ||
-	    !copy->descriptions)
-		return false;
-	copy->list.pages.descriptions = copy->descriptions;
-	return true;
+	return page_list_read(copy->ruby, copy->source, copy->context, LIST_PAGES, copy->runs, &copy->list);
 }
 
 bool heap_copy_list_moved(const struct heap_copy *copy)
@@ -211,15 +202,19 @@ static bool describe(const struct heap_copy *copy, struct memory *memory, struct
 	return !access.failed;
 }
 
-/* The descriptions of the pages of a batch, copied now, in one call. NULL if there is not enough memory. */
-static struct memory *copy_descriptions(const struct heap_copy *copy, const struct batch *batch)
+/*
+ * The descriptions of the pages of a batch, copied now, in one call. NULL if there is not enough memory.
+ *   unswept  only those of the pages that were not swept yet
+ */
+static struct memory *copy_descriptions(const struct heap_copy *copy, const struct batch *batch, bool unswept)
 {
-	struct memory *memory = memory_create(copy->source, copy->context, MARKS_PAGES);
+	struct memory *memory = memory_create(copy->source, copy->context, DESCRIPTIONS_PAGES);
 
 	for (size_t i = 0; memory && i < batch->count; i++) {
-		const uint64_t at = batch->pages[i].at.address;
+		const struct heap_copy_page *page = &batch->pages[i];
+		const uint64_t at = page->at.address;
 
-		if (!batch->pages[i].at.damaged && at <= UINT64_MAX - LAYOUT_STRUCT_MAX)
+		if (!page->at.damaged && !(unswept && page->swept) && at <= UINT64_MAX - LAYOUT_STRUCT_MAX)
 			memory_want(memory, at, at + (uint64_t)copy->ruby->layout->sizes[S_heap_page].value);
 	}
 	if (memory)
@@ -227,17 +222,18 @@ static struct memory *copy_descriptions(const struct heap_copy *copy, const stru
 	return memory;
 }
 
-/* Reads the marks of a batch. Returns false if they do not tell for each page which objects are dead. */
-static bool read_marks(const struct heap_copy *copy, struct batch *batch)
+/*
+ * Reads the marks of a batch. Returns false if they do not tell for each page which objects are dead.
+ *   descriptions  of its pages; NULL is fine
+ */
+static bool read_marks(const struct heap_copy *copy, struct batch *batch, struct memory *descriptions)
 {
-	struct memory *memory = copy_descriptions(copy, batch);
 	struct collections state;
-	bool told = memory != NULL;
+	bool told = descriptions != NULL;
 
-	for (size_t i = 0; memory && i < batch->count; i++)
+	for (size_t i = 0; descriptions && i < batch->count; i++)
 		if (!batch->pages[i].at.damaged)
-			told &= describe(copy, memory, &batch->pages[i], &batch->bitmaps[i]);
-	memory_destroy(memory);
+			told &= describe(copy, descriptions, &batch->pages[i], &batch->bitmaps[i]);
 	return told && collections_now(copy->ruby, copy->source, copy->context, &state) && !state.collecting;
 }
 
@@ -248,10 +244,21 @@ static size_t pages_of_memory(const struct heap_page *page, uint64_t *first)
 	return (page->start + page->slots * page->slot_size - *first + MEMORY_PAGE - 1) / MEMORY_PAGE;
 }
 
-/* Lists heap pages until the batch is full, and the pages of memory that they lie in. */
+/*
+ * Lists heap pages until the batch is full, and the pages of memory that they lie in. Their descriptions are copied at once,
+ * and have the marks, too.
+ */
 static void list_batch(struct heap_copy *copy, struct batch *batch)
 {
 	batch->count = batch->nr_wanted = 0;
+	memory_destroy(copy->descriptions);
+	copy->descriptions = memory_create(copy->source, copy->context, DESCRIPTIONS_PAGES);
+	copy->list.pages.descriptions = copy->descriptions;
+	if (!copy->descriptions) {
+		copy->list.moved = true; /* pages are missing */
+		return;
+	}
+	heap_pages_fetch(&copy->list.pages, copy->fits);
 	while (batch->count < BATCH_PAGES) {
 		uint64_t first = 0;
 		size_t pages = 0;
@@ -269,26 +276,13 @@ static void list_batch(struct heap_copy *copy, struct batch *batch)
 		batch->pages[batch->count++] = (struct heap_copy_page){.at = copy->next, .swept = true};
 		copy->has_next = false;
 	}
-}
-
-/* Drops the descriptions if there are many. */
-static void drop_descriptions(struct heap_copy *copy)
-{
-	struct memory *fresh;
-
-	if (memory_pages(copy->descriptions) < DESCRIPTIONS_DROPPED)
-		return;
-	fresh = memory_create(copy->source, copy->context, DESCRIPTIONS_PAGES);
-	if (!fresh)
-		return;
-	memory_destroy(copy->descriptions);
-	copy->descriptions = copy->list.pages.descriptions = fresh;
+	copy->fits = batch->count;
 }
 
 /* Whether a page of a batch was swept since its marks were read. */
 static bool was_swept_since(const struct heap_copy *copy, const struct batch *batch)
 {
-	struct memory *memory = copy_descriptions(copy, batch);
+	struct memory *memory = copy_descriptions(copy, batch, true);
 	bool same = memory != NULL;
 
 	for (size_t i = 0; same && i < batch->count; i++) {
@@ -332,16 +326,20 @@ static void *copy_batch(void *context)
 	struct batch *batch = &copy->batches[copy->current];
 	bool told = false;
 
-	drop_descriptions(copy);
 	list_batch(copy, batch);
 	if (!heap_copy_tells_dead(copy)) {
 		copy_slots(copy, batch);
 		return NULL;
 	}
 	for (int tries = 0; !told && batch->count > 0 && tries < (copy->runs ? MARKS_TRIES : 1); tries++) {
-		if (tries > 0)
+		struct memory *again = NULL;
+
+		if (tries > 0) {
 			sched_yield();
-		told = read_marks(copy, batch);
+			again = copy_descriptions(copy, batch, false);
+		}
+		told = read_marks(copy, batch, tries > 0 ? again : copy->descriptions);
+		memory_destroy(again);
 		if (!told && tries + 1 < MARKS_TRIES && copy->runs)
 			continue;
 		copy_slots(copy, batch);

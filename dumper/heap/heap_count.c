@@ -17,8 +17,8 @@
 /* The pages of memory for the shapes and for the tables of instance variables. */
 #define LASTING_PAGES 32768u
 
-/* The most slots that are compared: 512 MiB of memory. */
-#define SEEN_MAX ((size_t)1 << 28)
+/* The most slots that are compared: 2 GiB of memory, for a heap of some 100 GB. */
+#define SEEN_MAX ((size_t)1 << 30)
 
 /* What was seen of a page of the heap at the first reading. */
 struct seen_page {
@@ -55,6 +55,7 @@ struct purpose {
 struct kept_group {
 	uint64_t flags, klass;
 	uint16_t number; /* CENSUS_FREE: nothing is kept here */
+	bool bare;	 /* the objects own nothing outside their slots */
 };
 
 /* What is the same for all slots of one reading. */
@@ -63,9 +64,11 @@ struct reading {
 	struct purpose purpose;
 	struct object_sizes sizes;
 	struct kinds kinds;
-	struct kept_group kept[2][KEPT_GROUPS];	   /* of live objects, and of dead ones */
-	struct addresses unread;		   /* pages that could not be read */
-	uint16_t numbers[HEAP_PAGE_BYTES_MAX / 8]; /* the group of each slot of the page that is being read */
+	struct kept_group kept[2][KEPT_GROUPS]; /* of live objects, and of dead ones */
+	struct addresses unread;		/* pages that could not be read */
+	/* For each slot of the page that is being read, the group, and whether there is no size to be found. */
+	uint16_t numbers[HEAP_PAGE_BYTES_MAX / 8];
+	bool bare[HEAP_PAGE_BYTES_MAX / 8];
 };
 
 bool heap_count_begin(const struct ruby *ruby, memory_source *source, void *context, bool runs, bool parallel,
@@ -128,10 +131,10 @@ static uint16_t find_group(const struct reading *reading, const struct object_sl
 }
 
 /*
- * The group of the object in a slot; CENSUS_FREE if there is none. Objects of few classes are most of a heap, so their
+ * Finds out what a slot has: sets its group, CENSUS_FREE if it is free. Objects of few classes are most of a heap, so their
  * groups are kept: this is done for each slot while the target may be stopped.
  */
-static uint16_t group_of(struct reading *reading, const struct heap_copy_page *page, uint64_t index)
+static void read_slot(struct reading *reading, const struct heap_copy_page *page, uint64_t index)
 {
 	const struct kinds *kinds = &reading->kinds;
 	const struct object_slot slot = heap_copy_slot(page, index);
@@ -141,9 +144,13 @@ static uint16_t group_of(struct reading *reading, const struct heap_copy_page *p
 	struct kept_group *kept = &reading->kept[dead][(flags ^ flags >> 12 ^ klass >> 3 ^ klass >> 13) % KEPT_GROUPS];
 
 	if (kept->number == CENSUS_FREE || kept->flags != flags || kept->klass != klass ||
-	    !kinds_are_told_by(kinds, flags, klass))
-		*kept = (struct kept_group){flags, klass, find_group(reading, &slot, dead)};
-	return kept->number;
+	    !kinds_are_told_by(kinds, flags, klass)) {
+		*kept = (struct kept_group){.flags = flags, .klass = klass, .number = find_group(reading, &slot, dead)};
+		kept->bare = kept->number == CENSUS_FREE ||
+			     (reading->purpose.sizes && object_size_is_nothing(&reading->sizes, flags));
+	}
+	reading->numbers[index] = kept->number;
+	reading->bare[index] = kept->bare;
 }
 
 /* What the first reading saw of a page; NULL if it was not there, or had other slots. */
@@ -245,6 +252,8 @@ static struct memory *copy_outside(const struct reading *reading, const struct h
 		const struct object_slot slot = heap_copy_slot(page, i);
 		uint64_t length, wanted;
 
+		if (reading->bare[i])
+			continue;
 		*any |= has_generic(reading, &slot);
 		if (!object_size_may_want(&reading->sizes,
 					  value_word(slot.bytes + reading->kinds.flags_at) & reading->kinds.type_mask))
@@ -295,7 +304,7 @@ static void add_sizes(struct reading *reading, const struct heap_copy_page *page
 		uint64_t owned = 0;
 		bool exact;
 
-		if (number == CENSUS_FREE)
+		if (reading->bare[i])
 			continue;
 		exact = !(compares && has_changed(reading, &slot, again ? again + i * slot.size : NULL)) &&
 			object_size(&reading->sizes, &access, &slot, &owned);
@@ -316,7 +325,7 @@ static void read_page(struct reading *reading, const struct heap_copy_page *page
 		return;
 	}
 	for (uint64_t i = 0; i < page->at.slots; i++)
-		reading->numbers[i] = group_of(reading, page, i);
+		read_slot(reading, page, i);
 	if (reading->purpose.counts)
 		count_slots(reading, page);
 	if (reading->purpose.sizes)

@@ -26,7 +26,7 @@
  * The longest time for a whole walk, as for a count of the heap, and for the objects of one page. A hostile target can
  * have objects that lead to much memory, and each of them to the same.
  */
-#define WALK_NS UINT64_C(300000000000)
+#define WALK_NS UINT64_C(1800000000000)
 #define PAGE_NS 10000000000L
 
 /* The longest piece of memory that is copied in advance. */

@@ -150,6 +150,22 @@ static bool read_next(struct heap_pages *pages, struct heap_page *ret, bool *unu
 	return true;
 }
 
+void heap_pages_fetch(const struct heap_pages *pages, size_t count)
+{
+	struct access access = pages->access;
+	const uint64_t size = access.layout->sizes[S_heap_page].present ? access_sizeof(&access, S_heap_page) : 8;
+
+	if (has_rows(access.layout))
+		return;
+	for (uint64_t i = pages->next; i < pages->count && i - pages->next < count && !access.failed; i++) {
+		const uint64_t address = access_word(&access, pages->list + i * 8);
+
+		if (value_is_object(address) && address <= UINT64_MAX - LAYOUT_STRUCT_MAX)
+			memory_want(pages->descriptions, address, address + size);
+	}
+	memory_fetch(pages->descriptions);
+}
+
 bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret)
 {
 	bool unused;

@@ -62,6 +62,12 @@ bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const 
 bool heap_pages_have_moved(const struct heap_pages *pages);
 
 /*
+ * Copies the descriptions of the next pages of the list at once, each as a whole. Without this, heap_pages_next() copies one
+ * after the other. Those that cannot be read are left to heap_pages_next().
+ */
+void heap_pages_fetch(const struct heap_pages *pages, size_t count);
+
+/*
  * Reads the next page. Returns false at the end of the list. Of a part of the list that cannot be read, gives only one page,
  * which is damaged. Passes over pages without slots: since 4.0, Ruby keeps an empty page so until it is needed.
  */

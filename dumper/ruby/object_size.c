@@ -69,19 +69,12 @@ static uint64_t terminator(const struct object_sizes *sizes, uint64_t flags)
 
 static bool string_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
 {
-	if (!slot_has_flag(sizes->layout, flags, E_RSTRING_NOEMBED) ||
-	    slot_has_flag(sizes->layout, flags, E_RUBY_ELTS_SHARED) ||
-	    slot_has_flag(sizes->layout, flags, E_STR_NOFREE))
-		return true;
 	*ret = slot_member(sizes->layout, slot, F_string_capa) + terminator(sizes, flags);
 	return layout_has(sizes->layout, F_string_capa) && terminator(sizes, flags) > 0;
 }
 
 static bool array_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
 {
-	if (slot_has_flag(sizes->layout, flags, E_RUBY_ELTS_SHARED) ||
-	    slot_has_flag(sizes->layout, flags, E_RARRAY_EMBED_FLAG))
-		return true;
 	*ret = 8 * slot_member(sizes->layout, slot,
 			       slot_has_flag(sizes->layout, flags, E_RARRAY_SHARED_ROOT_FLAG) ? F_array_heap_len
 											      : F_array_capa);
@@ -116,12 +109,8 @@ static bool ivars_size(struct object_sizes *sizes, struct access *access, const 
 
 	if (!has_shape && sizes->ivars.shapes != 0)
 		return false;
-	/* Such an object can have ROBJECT_EMBED from before. */
 	if (shape.too_complex)
 		return st_size(access, slot_member(sizes->layout, slot, F_object_ivptr), ret);
-	if (layout->enumerators[E_ROBJECT_HEAP].present ? !slot_has_flag(sizes->layout, flags, E_ROBJECT_HEAP)
-							: slot_has_flag(sizes->layout, flags, E_ROBJECT_EMBED))
-		return true;
 	if (layout_has(layout, F_object_numiv)) {
 		if (slot_member(sizes->layout, slot, F_object_ivptr) != 0)
 			*ret = 8 * slot_member(sizes->layout, slot, F_object_numiv);
@@ -131,19 +120,18 @@ static bool ivars_size(struct object_sizes *sizes, struct access *access, const 
 	return shape.address != 0 && layout_has(layout, F_shape_capacity) && layout_has(layout, F_object_ivptr);
 }
 
-static bool struct_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
+static bool struct_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t *ret)
 {
 	const struct layout_number *mask = &sizes->layout->enumerators[E_RSTRUCT_EMBED_LEN_MASK];
 
-	if ((flags & (uint64_t)mask->value) == 0 && slot_member(sizes->layout, slot, F_struct_ptr) != 0)
+	if (slot_member(sizes->layout, slot, F_struct_ptr) != 0)
 		*ret = 8 * slot_member(sizes->layout, slot, F_struct_len);
 	return mask->present && layout_has(sizes->layout, F_struct_len);
 }
 
-static bool bignum_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t flags, uint64_t *ret)
+static bool bignum_size(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t *ret)
 {
-	if (!slot_has_flag(sizes->layout, flags, E_BIGNUM_EMBED_FLAG) &&
-	    slot_member(sizes->layout, slot, F_bignum_digits) != 0)
+	if (slot_member(sizes->layout, slot, F_bignum_digits) != 0)
 		*ret = slot_member(sizes->layout, slot, F_bignum_len) * BDIGIT_BYTES;
 	return layout_has(sizes->layout, F_bignum_len);
 }
@@ -256,6 +244,47 @@ static enum object_size_kind kind_of(const struct object_sizes *sizes, uint64_t 
 	return sizes->kinds[type % OBJECT_TYPES];
 }
 
+/* Whether the instance variables of a T_OBJECT are in its slot. */
+static bool has_own_ivars(struct object_sizes *sizes, uint64_t flags)
+{
+	const struct layout *layout = sizes->layout;
+	struct object_shape shape;
+
+	if (!ivars_shape(&sizes->ivars, flags, &shape) && sizes->ivars.shapes != 0)
+		return false;
+	/* An object with too many shapes can have ROBJECT_EMBED from before. */
+	if (shape.too_complex)
+		return false;
+	return layout->enumerators[E_ROBJECT_HEAP].present ? !slot_has_flag(layout, flags, E_ROBJECT_HEAP)
+							   : slot_has_flag(layout, flags, E_ROBJECT_EMBED);
+}
+
+bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags)
+{
+	const struct layout *layout = sizes->layout;
+
+	if (ivars_may_be_generic(layout, flags))
+		return false;
+	switch (kind_of(sizes, flags)) {
+	case SIZE_NOTHING:
+		return true;
+	case SIZE_STRING:
+		return !slot_has_flag(layout, flags, E_RSTRING_NOEMBED) ||
+		       slot_has_flag(layout, flags, E_RUBY_ELTS_SHARED) || slot_has_flag(layout, flags, E_STR_NOFREE);
+	case SIZE_ARRAY:
+		return slot_has_flag(layout, flags, E_RUBY_ELTS_SHARED) ||
+		       slot_has_flag(layout, flags, E_RARRAY_EMBED_FLAG);
+	case SIZE_OBJECT:
+		return has_own_ivars(sizes, flags);
+	case SIZE_STRUCT:
+		return (flags & (uint64_t)layout->enumerators[E_RSTRUCT_EMBED_LEN_MASK].value) != 0;
+	case SIZE_BIGNUM:
+		return slot_has_flag(layout, flags, E_BIGNUM_EMBED_FLAG);
+	default:
+		return false;
+	}
+}
+
 uint64_t object_size_wants(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t *length)
 {
 	const uint64_t flags = slot_flags(sizes->layout, slot);
@@ -300,9 +329,9 @@ static bool size_by_type(struct object_sizes *sizes, struct access *access, cons
 	case SIZE_IMEMO:
 		return imemo_size(sizes, access, slot, flags, steps, ret);
 	case SIZE_STRUCT:
-		return struct_size(sizes, slot, flags, ret);
+		return struct_size(sizes, slot, ret);
 	case SIZE_BIGNUM:
-		return bignum_size(sizes, slot, flags, ret);
+		return bignum_size(sizes, slot, ret);
 	case SIZE_CLASS:
 		ivars_shape(&sizes->ivars, flags, &shape);
 		return class_size(access, slot->address, flags, shape.address, steps, ret);
@@ -361,6 +390,8 @@ bool object_size(struct object_sizes *sizes, struct access *access, const struct
 	bool exact;
 
 	*owned = 0;
+	if (object_size_is_nothing(sizes, flags))
+		return true;
 	exact = size_by_type(sizes, &try, slot, flags, &steps, owned);
 	steps_take(&sizes->steps, allowed - steps);
 	if (try.failed || *owned > sizes->owned_max) {

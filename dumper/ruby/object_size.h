@@ -82,6 +82,12 @@ static inline bool object_size_may_want(const struct object_sizes *sizes, uint64
 }
 
 /*
+ * Whether the flags of an object (RBasic.flags) tell that it owns nothing outside its slot. Most objects are such. Then
+ * object_size() gives 0, and object_size_wants() no struct.
+ */
+bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags);
+
+/*
  * Computes how many bytes an object owns outside its slot.
  *   access  for the structs outside the slot
  *   owned   receives the number of bytes, at most sizes->owned_max. If the number is not known exactly, receives the bytes
