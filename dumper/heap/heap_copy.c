@@ -19,8 +19,7 @@
 /* The most pages of memory of a batch. */
 #define MEMORY_PAGES (BATCH_BYTES / MEMORY_PAGE + 2 * (size_t)BATCH_PAGES)
 
-/* The most pages of memory for the list, and for the descriptions of the heap pages of a batch. */
-#define LIST_PAGES	   32768u
+/* The most pages of memory for the descriptions of the heap pages of a batch. */
 #define DESCRIPTIONS_PAGES 8192u
 
 /* How often the marks of a batch are read until the collector is not running. */
@@ -121,7 +120,7 @@ void heap_copy_destroy(struct heap_copy *copy)
 	if (!copy)
 		return;
 	join(copy);
-	memory_destroy(copy->list.memory);
+	page_list_clear(&copy->list);
 	memory_destroy(copy->descriptions);
 	for (size_t i = 0; i < 2; i++)
 		free(copy->batches[i].buffer);
@@ -140,11 +139,11 @@ bool heap_copy_begin(struct heap_copy *copy)
 {
 	join(copy);
 	copy->begins = true;
-	memory_destroy(copy->list.memory);
+	page_list_clear(&copy->list);
 	copy->has_next = false;
 	copy->fits = MEMORY_PAGES / PAGE_MEMORY;
 	copy->blind = !heap_copy_tells_dead(copy);
-	return page_list_read(copy->ruby, copy->source, copy->context, LIST_PAGES, copy->runs, &copy->list);
+	return page_list_read(copy->ruby, copy->source, copy->context, copy->runs, &copy->list);
 }
 
 bool heap_copy_list_moved(const struct heap_copy *copy)
@@ -386,13 +385,13 @@ size_t heap_copy_still_listed(const struct heap_copy *copy, const struct address
 	struct heap_page page;
 	struct page_list list;
 	size_t listed = 0;
+	const bool found = page_list_read(copy->ruby, copy->source, copy->context, copy->runs, &list);
 
-	if (page_list_read(copy->ruby, copy->source, copy->context, LIST_PAGES + DESCRIPTIONS_PAGES, copy->runs, &list))
-		while (heap_pages_next(&list.pages, &page))
-			listed += addresses_have(pages, page.address);
-	else
+	while (found && page_list_next(&list, &page))
+		listed += addresses_have(pages, page.address);
+	if (!found || !list.descriptions)
 		listed = pages->count;
-	memory_destroy(list.memory);
+	page_list_clear(&list);
 	return listed;
 }
 

@@ -19,9 +19,6 @@
 /* The pages of memory for what does not change. */
 #define LASTING_PAGES 32768u
 
-/* The pages of memory for the list of the heap's pages and their descriptions. */
-#define LIST_PAGES 65536u
-
 /*
  * The longest time for a whole walk, as for a count of the heap, and for the objects of one page. A hostile target can
  * have objects that lead to much memory, and each of them to the same.
@@ -38,17 +35,17 @@ static bool number_slots(struct heap_walk *walk)
 	struct heap_page *pages = NULL, page;
 	size_t count = 0, capacity = 0;
 	struct page_list list;
-	bool enough = true;
+	const bool found = page_list_read(walk->ruby, walk->source, walk->context, walk->runs, &list);
+	bool enough = list.memory != NULL;
 
-	if (page_list_read(walk->ruby, walk->source, walk->context, LIST_PAGES, walk->runs, &list))
-		while (enough && heap_pages_next(&list.pages, &page)) {
-			enough = array_make_room(pages, capacity, count + 1);
-			if (enough)
-				pages[count++] = page;
-		}
-	enough &= list.memory != NULL;
+	while (found && enough && page_list_next(&list, &page)) {
+		enough = array_make_room(pages, capacity, count + 1);
+		if (enough)
+			pages[count++] = page;
+	}
+	enough &= !found || list.descriptions;
 	walk->incomplete |= list.moved;
-	memory_destroy(list.memory);
+	page_list_clear(&list);
 	if (enough)
 		walk->slots = slots_create(pages, count);
 	free(pages);

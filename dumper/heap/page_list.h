@@ -11,17 +11,29 @@
 
 struct page_list {
 	struct memory *memory;
-	struct heap_pages pages; /* the state of a walk over the list, with `memory` also for the descriptions */
+	struct heap_pages pages; /* the state of a walk over the list */
 	bool moved;		 /* the list was never the same after the copy: pages can be missing */
+	/* For page_list_next(): the descriptions of some pages, and for how many pages these are good. */
+	memory_source *source;
+	void *context;
+	struct memory *descriptions;
+	size_t ahead;
 };
 
 /*
- * Copies the list. Free it with memory_destroy(ret->memory), also after a failure.
- *   max_pages  of memory, for the list, and for the descriptions of the heap's pages
- *   runs       whether the program runs
- * Returns false if the list cannot be read, or if there is not enough memory.
+ * Copies the list. Free it with page_list_clear(), also after a failure.
+ *   source, context  the source of the target's pages, and the first argument for the source
+ *   runs             whether the program runs
+ * Returns false if the list cannot be read, or if there is not enough memory: then ret->memory is NULL.
  */
-bool page_list_read(const struct ruby *ruby, memory_source *source, void *context, size_t max_pages, bool runs,
-		    struct page_list *ret);
+bool page_list_read(const struct ruby *ruby, memory_source *source, void *context, bool runs, struct page_list *ret);
+void page_list_clear(struct page_list *list); /* a zeroed struct is fine */
+
+/*
+ * Reads the next page, as heap_pages_next(). The descriptions are copied some at a time, and then forgotten, so this takes
+ * the same memory for any heap. Returns false at the end of the list, or if there is not enough memory: then
+ * list->descriptions is NULL.
+ */
+bool page_list_next(struct page_list *list, struct heap_page *ret);
 
 #endif

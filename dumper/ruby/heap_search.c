@@ -13,6 +13,9 @@
 #define LISTS_MAX  65536
 #define FINDS_MAX  (1u << 20)
 
+/* The descriptions of how many pages are copied at a time. */
+#define AHEAD 512u
+
 struct search {
 	const struct layout *layout;
 	memory_source *source;
@@ -91,12 +94,19 @@ static bool search_pages(struct search *search, struct memory *lists, uint64_t v
 {
 	struct heap_pages pages;
 	struct heap_page page;
+	uint64_t copied = 0;
 
 	if (!heap_pages_begin(lists, lists, search->layout, vm, &pages)) {
 		search->finds->cut = true;
 		return true;
 	}
-	while (heap_pages_next(&pages, &page)) {
+	for (;;) {
+		if (pages.next >= copied) {
+			heap_pages_fetch(&pages, AHEAD);
+			copied = pages.next + AHEAD;
+		}
+		if (!heap_pages_next(&pages, &page))
+			break;
 		if (is_over(search)) {
 			search->finds->cut = true;
 			break;
