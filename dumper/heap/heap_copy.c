@@ -9,9 +9,13 @@
 #include "heap/page_list.h"
 #include "ruby/collections.h"
 
-/* The bytes of slots that are copied at a time, and the most heap pages that these are in. */
-#define BATCH_BYTES (UINT64_C(4) << 20)
-#define BATCH_PAGES 256u
+/*
+ * The bytes of slots that are copied at a time, and the most heap pages that these are in. The caller uses one batch, and
+ * the others are being copied: to copy a batch takes longer than to count its objects.
+ */
+#define BATCH_BYTES (UINT64_C(2) << 20)
+#define BATCH_PAGES 128u
+#define BATCHES	    3u
 
 /* The most pages of memory of a heap page: it can begin and end in the middle of one. */
 #define PAGE_MEMORY (HEAP_PAGE_BYTES_MAX / MEMORY_PAGE + 2)
@@ -36,6 +40,11 @@ struct bitmaps {
 };
 
 struct batch {
+	struct heap_copy *copy;
+	pthread_t thread; /* copies the batch */
+	bool has_thread;
+	bool blind;		     /* as heap_copy_was_blind(), of this batch */
+	struct memory *descriptions; /* of its heap pages, copied when it was listed */
 	size_t count;
 	struct heap_copy_page pages[BATCH_PAGES];
 	struct bitmaps bitmaps[BATCH_PAGES];
@@ -52,17 +61,13 @@ struct heap_copy {
 	bool runs, parallel, blind;
 	bool begins; /* no batch was copied since heap_copy_begin() */
 	struct page_list list;
-	struct memory *descriptions; /* of the heap pages of the batch that was listed last */
-	size_t fits;		     /* how many heap pages fitted into that batch */
+	size_t fits; /* how many heap pages fitted into the batch that was listed last */
 	bool has_next;
 	struct heap_page next; /* the page that did not fit into the last batch */
 	uint64_t bit_mask;     /* the bits of an address that are its place in its heap page */
 	uint64_t bit_bytes;    /* how many bytes of a heap page have a bit */
-	/* While the caller uses one batch, a thread copies the other one. */
-	struct batch batches[2];
-	size_t current; /* the batch that the thread copies, or that is copied next */
-	pthread_t thread;
-	bool has_thread;
+	struct batch batches[BATCHES];
+	size_t current; /* the batch that the caller uses; the others follow in turn */
 	uint8_t again[PAGE_MEMORY * MEMORY_PAGE];
 };
 
@@ -97,7 +102,8 @@ struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *sourc
 	copy->runs = runs;
 	copy->parallel = parallel;
 	read_geometry(copy);
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < BATCHES; i++) {
+		copy->batches[i].copy = copy;
 		copy->batches[i].buffer = malloc(MEMORY_PAGES * MEMORY_PAGE);
 		if (!copy->batches[i].buffer) {
 			heap_copy_destroy(copy);
@@ -107,23 +113,33 @@ struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *sourc
 	return copy;
 }
 
-/* Waits for the thread that copies a batch. */
-static void join(struct heap_copy *copy)
+/* Waits until a batch is copied. */
+static void join(struct batch *batch)
 {
-	if (copy->has_thread)
-		pthread_join(copy->thread, NULL);
-	copy->has_thread = false;
+	if (batch->has_thread)
+		pthread_join(batch->thread, NULL);
+	batch->has_thread = false;
+	batch->copy->blind |= batch->blind;
+	batch->blind = false;
+}
+
+static void join_all(struct heap_copy *copy)
+{
+	for (size_t i = 0; i < BATCHES; i++)
+		if (copy->batches[i].copy)
+			join(&copy->batches[i]);
 }
 
 void heap_copy_destroy(struct heap_copy *copy)
 {
 	if (!copy)
 		return;
-	join(copy);
+	join_all(copy);
 	page_list_clear(&copy->list);
-	memory_destroy(copy->descriptions);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < BATCHES; i++) {
+		memory_destroy(copy->batches[i].descriptions);
 		free(copy->batches[i].buffer);
+	}
 	free(copy);
 }
 
@@ -137,7 +153,7 @@ bool heap_copy_tells_dead(const struct heap_copy *copy)
 
 bool heap_copy_begin(struct heap_copy *copy)
 {
-	join(copy);
+	join_all(copy);
 	copy->begins = true;
 	page_list_clear(&copy->list);
 	copy->has_next = false;
@@ -250,10 +266,10 @@ static size_t pages_of_memory(const struct heap_page *page, uint64_t *first)
 static void list_batch(struct heap_copy *copy, struct batch *batch)
 {
 	batch->count = batch->nr_wanted = 0;
-	memory_destroy(copy->descriptions);
-	copy->descriptions = memory_create(copy->source, copy->context, DESCRIPTIONS_PAGES);
-	copy->list.pages.descriptions = copy->descriptions;
-	if (!copy->descriptions) {
+	memory_destroy(batch->descriptions);
+	batch->descriptions = memory_create(copy->source, copy->context, DESCRIPTIONS_PAGES);
+	copy->list.pages.descriptions = batch->descriptions;
+	if (!batch->descriptions) {
 		copy->list.moved = true; /* pages are missing */
 		return;
 	}
@@ -318,45 +334,49 @@ static void copy_slots(const struct heap_copy *copy, struct batch *batch)
 	}
 }
 
-/* Copies the current batch. */
+/* Copies a batch that was listed. */
 static void *copy_batch(void *context)
 {
-	struct heap_copy *copy = context;
-	struct batch *batch = &copy->batches[copy->current];
+	struct batch *batch = context;
+	const struct heap_copy *copy = batch->copy;
 	bool told = false;
 
-	list_batch(copy, batch);
 	if (!heap_copy_tells_dead(copy)) {
 		copy_slots(copy, batch);
 		return NULL;
 	}
-	for (int tries = 0; !told && batch->count > 0 && tries < (copy->runs ? MARKS_TRIES : 1); tries++) {
+	for (int tries = 0; !told && tries < (copy->runs ? MARKS_TRIES : 1); tries++) {
 		struct memory *again = NULL;
 
 		if (tries > 0) {
 			sched_yield();
 			again = copy_descriptions(copy, batch, false);
 		}
-		told = read_marks(copy, batch, tries > 0 ? again : copy->descriptions);
+		told = read_marks(copy, batch, tries > 0 ? again : batch->descriptions);
 		memory_destroy(again);
 		if (!told && tries + 1 < MARKS_TRIES && copy->runs)
 			continue;
 		copy_slots(copy, batch);
 		told &= !copy->runs || !was_swept_since(copy, batch);
 	}
-	copy->blind |= !told && batch->count > 0;
+	batch->blind = !told;
 	return NULL;
 }
 
-/* Begins to copy the current batch, in a thread if possible. */
-static void begin_batch(struct heap_copy *copy)
+/* Lists the next pages, and begins to copy them, in a thread if possible. */
+static void begin_batch(struct heap_copy *copy, struct batch *batch)
 {
-	struct error *error = copy->parallel ? thread_start(&copy->thread, copy_batch, copy) : NULL;
+	struct error *error = NULL;
 
-	copy->has_thread = copy->parallel && !error;
+	list_batch(copy, batch);
+	if (batch->count == 0)
+		return;
+	if (copy->parallel)
+		error = thread_start(&batch->thread, copy_batch, batch);
+	batch->has_thread = copy->parallel && !error;
 	error_destroy(error);
-	if (!copy->has_thread)
-		copy_batch(copy);
+	if (!batch->has_thread)
+		copy_batch(batch);
 }
 
 uint64_t heap_copy_total(const struct heap_copy *copy)
@@ -366,18 +386,21 @@ uint64_t heap_copy_total(const struct heap_copy *copy)
 
 size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret)
 {
-	const struct batch *ready = &copy->batches[copy->current];
+	struct batch *batch;
 
-	if (copy->begins)
-		begin_batch(copy);
-	copy->begins = false;
-	join(copy);
-	*ret = ready->pages;
-	if (ready->count > 0) {
-		copy->current ^= 1;
-		begin_batch(copy);
+	if (copy->begins) {
+		copy->current = 0;
+		for (size_t i = 0; i < BATCHES; i++)
+			begin_batch(copy, &copy->batches[i]);
+	} else {
+		begin_batch(copy, &copy->batches[copy->current]);
+		copy->current = (copy->current + 1) % BATCHES;
 	}
-	return ready->count;
+	copy->begins = false;
+	batch = &copy->batches[copy->current];
+	join(batch);
+	*ret = batch->pages;
+	return batch->count;
 }
 
 size_t heap_copy_still_listed(const struct heap_copy *copy, const struct addresses *pages)

@@ -1,7 +1,7 @@
 /*
  * Copies the heap of a target, some pages at a time. A heap can be larger than the memory of the machine on which rbdump
- * runs, so rbdump keeps only two batches of pages, and uses the same memory again and again. While the caller uses one
- * batch, a thread copies the next one.
+ * runs, so rbdump keeps only some batches of pages, and uses the same memory again and again. While the caller uses one
+ * batch, two threads copy the next ones.
  *
  * After a collection has marked the live objects, Ruby sweeps the pages one by one while the program runs: it frees the
  * objects that are not marked. Until a page is swept, its marks tell which of its objects are dead. So the marks of a
@@ -35,7 +35,7 @@ struct heap_copy;
  * Prepares to copy a heap.
  *   source, context  the source of the target's pages, and the first argument for the source
  *   runs             the target runs meanwhile
- *   parallel         whether two threads may call the source at the same time
+ *   parallel         whether several threads may call the source at the same time
  * Returns NULL if there is not enough memory.
  */
 struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *source, void *context, bool runs,
