@@ -7,8 +7,11 @@ variable, the others are short Strings, long Strings and Hashes. Three runs of e
 bench/heap.py --looks N: N looks at a Rails application that answers requests, in blocks of 50; after each block, the same time
 without looks. Prints how long the requests took in both; a request that fails ends it.
 
-bench/heap.py --clock N: N looks at a program with a million objects that reads its clock again and again; after each look, the
-same time without one. Prints how often the program did not run for more than a millisecond in both, and for how long."""
+bench/heap.py --clock N: N looks at a program with a million objects that reads its clock again and again; after each look, one
+at another such program that waits, and then the same time without one. Prints how often the first program did not run for more
+than a millisecond in each case, and for how long. The first program is bound to a CPU, and the looks at the other one to the
+other CPUs, where rbdump itself goes for the first. So these show what the machine does when its other CPUs have as much to do:
+the host of a virtual machine may then give it less time."""
 
 import argparse
 import json
@@ -78,10 +81,12 @@ class Target:
         return None if said == "-" else float(said)
 
 
-def timed(pid, *arguments):
-    """(output, seconds, MB of memory) of one run."""
+def timed(pid, *arguments, cpus=None):
+    """(output, seconds, MB of memory) of one run, on some CPUs."""
     began = time.monotonic()
-    with subprocess.Popen([RBDUMP, "heap", *arguments, str(pid)], stdout=subprocess.PIPE) as running:
+    command = [RBDUMP, "heap", *arguments, str(pid)]
+    bind = (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=bind) as running:
         out = running.stdout.read()
         _, status, used = os.wait4(running.pid, 0)
         running.returncode = os.waitstatus_to_exitcode(status)
@@ -148,6 +153,7 @@ KEPT = Array.new(1_000_000) { |i| Node.new(i) }
 GC.start
 $stdout.sync = true
 puts "ready"
+$stdin.gets if ARGV[0] == "waits"
 Thread.new { $stdin.gets; $stop = true }
 gaps = []
 last = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
@@ -161,26 +167,32 @@ puts gaps.join(" ")
 
 
 def clock(ruby, count, arguments):
-    """The gaps in a program's own clock, beside looks and without any."""
-    looked, rested = [], []
-    with subprocess.Popen(
-        [ruby.path, "--disable-gems", "-e", CLOCK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as program:
-        assert program.stdout.readline() == "ready\n"
+    """The gaps in a program's own clock, beside looks at it, beside looks at another program, and without any."""
+    spans = {"looks at the program": [], "looks at another program": [], "without looks": []}
+    first, *others = sorted(os.sched_getaffinity(0))
+    command = [ruby.path, "--disable-gems", "-e", CLOCK]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "waits"], **pipes) as other, subprocess.Popen(command, **pipes) as program:
+        for one in (other, program):
+            assert one.stdout.readline() == "ready\n"
+        subprocess.run(["taskset", "-a", "-p", "-c", str(first), str(program.pid)], check=True, stdout=subprocess.DEVNULL)
         for _ in range(count):
-            began = time.monotonic_ns()
-            timed(program.pid, *arguments)
-            middle = time.monotonic_ns()
-            time.sleep((middle - began) / 1e9)
-            looked.append((began, middle))
-            rested.append((middle, time.monotonic_ns()))
+            times = [time.monotonic_ns()]
+            for one, cpus in ((program, None), (other, others)):
+                timed(one.pid, *arguments, cpus=cpus)
+                times.append(time.monotonic_ns())
+            time.sleep((times[1] - times[0]) / 1e9)
+            times.append(time.monotonic_ns())
+            for name, span in zip(spans, zip(times, times[1:])):
+                spans[name].append(span)
         numbers = [int(number) for number in program.communicate("stop\n")[0].split()]
+        other.communicate("go on\nstop\n")
     gaps = list(zip(numbers[::2], numbers[1::2]))
     print("| | seconds | gaps of more than 1 ms | longest | together |")
     print("|---|---|---|---|---|")
-    for name, spans in (("with looks", looked), ("without looks", rested)):
-        own = [gap / 1e6 for at, gap in gaps if any(begin <= at <= end for begin, end in spans)]
-        seconds = sum(end - begin for begin, end in spans) / 1e9
+    for name, of_name in spans.items():
+        own = [gap / 1e6 for at, gap in gaps if any(begin <= at <= end for begin, end in of_name)]
+        seconds = sum(end - begin for begin, end in of_name) / 1e9
         print(f"| {name} | {seconds:.1f} | {len(own)} | {max(own, default=0):.1f} ms | {sum(own):.0f} ms |")
 
 
