@@ -259,12 +259,11 @@ static bool has_own_ivars(struct object_sizes *sizes, uint64_t flags)
 							   : slot_has_flag(layout, flags, E_ROBJECT_EMBED);
 }
 
-bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags)
+/* Whether the flags of an object tell that it owns nothing because of its type. */
+static bool is_nothing_by_type(struct object_sizes *sizes, uint64_t flags)
 {
 	const struct layout *layout = sizes->layout;
 
-	if (ivars_may_be_generic(layout, flags))
-		return false;
 	switch (kind_of(sizes, flags)) {
 	case SIZE_NOTHING:
 		return true;
@@ -283,6 +282,11 @@ bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags)
 	default:
 		return false;
 	}
+}
+
+bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags)
+{
+	return !ivars_may_be_generic(sizes->layout, flags) && is_nothing_by_type(sizes, flags);
 }
 
 uint64_t object_size_wants(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t *length)
@@ -309,7 +313,7 @@ uint64_t object_size_wants(const struct object_sizes *sizes, const struct object
 	}
 }
 
-/* The bytes that an object owns because of its type. */
+/* The bytes that an object owns because of its type; only if is_nothing_by_type() is false. */
 static bool size_by_type(struct object_sizes *sizes, struct access *access, const struct object_slot *slot,
 			 uint64_t flags, uint64_t *steps, uint64_t *ret)
 {
@@ -390,9 +394,7 @@ bool object_size(struct object_sizes *sizes, struct access *access, const struct
 	bool exact;
 
 	*owned = 0;
-	if (object_size_is_nothing(sizes, flags))
-		return true;
-	exact = size_by_type(sizes, &try, slot, flags, &steps, owned);
+	exact = is_nothing_by_type(sizes, flags) || size_by_type(sizes, &try, slot, flags, &steps, owned);
 	steps_take(&sizes->steps, allowed - steps);
 	if (try.failed || *owned > sizes->owned_max) {
 		*owned = 0;
