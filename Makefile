@@ -213,7 +213,7 @@ KERNEL_PACKAGES = libbpf-dev clang bpftool
 LINT_PACKAGES = $(BUILD_PACKAGES) $(KERNEL_PACKAGES) clang-tidy clang-format cppcheck shellcheck
 TEST_PACKAGES = $(BUILD_PACKAGES) $(KERNEL_PACKAGES) ruby gdb git zstd gcc libcmocka-dev python3-pytest python3-pytest-xdist binutils dwz util-linux \
 	procps iproute2 lsof bash bash-completion zsh fish mandoc libdebuginfod1 puma unicorn chromium chromium-driver fonts-dejavu-core golang-go \
-	valgrind strace musl-tools ruby-heapy xz-utils $(NPM_PACKAGES)
+	valgrind strace musl-tools ruby-heapy ruby-connection-pool xz-utils $(NPM_PACKAGES)
 # The Rubies are built from Debian's source packages, so they are built only if there is apt-get.
 RUBIES_PACKAGES = $(if $(shell command -v apt-get),apt dpkg-dev debian-archive-keyring autoconf bison rustc zlib1g-dev \
 	libyaml-dev libgmp-dev)

@@ -24,6 +24,7 @@ WAITS = {
     "fibers 1": ("mutex", "fibers 0", "fibers 0"),
     "sleep waiter": ("mutex", "sleep", "sleep holder"),
     "read waiter": ("mutex", "read", "read holder"),
+    "socket waiter": ("mutex", "socket", "socket holder"),
     "chain waiter": ("mutex", "chain", "chain holder"),
     "chain holder": ("queue_pop", "chain queue", None),
     "ended waiter": ("mutex", "ended", None),
@@ -36,11 +37,13 @@ WAITS = {
     "timed condition": ("condition", "condition", None),
     "timed join": ("join", "timed join", "mixed waiter"),
     "pool waiter": ("condition", "pool", None),
+    "gem pool waiter": ("condition", "gem pool", None),
     "sleep holder": ("sleep", None, None),
     "child": ("process", None, None),
     "read holder": None,
+    "socket holder": None,
 }
-LIMITED = {"timed empty", "timed full", "timed condition", "timed join", "pool waiter", "sleep holder"}
+LIMITED = {"timed empty", "timed full", "timed condition", "timed join", "pool waiter", "gem pool waiter", "sleep holder"}
 DEADLOCKS = [
     ["joins 0", "joins 1"],
     ["mixed holder", "mixed waiter"],
@@ -109,6 +112,12 @@ def test_locks(ruby, start, answer_of):
     assert (locks["full"]["length"], locks["full"]["max"]) == (3, 3)
     assert (locks["sleep holder"]["seconds"], locks["timed join"]["seconds"]) == (3600.5, 3600.0)
     assert locks["timed condition"]["seconds"] == locks["pool waiter"]["seconds"] == 3600.0
+    if ruby.id == "debian":
+        assert {"socket waiter", "gem pool waiter"} <= set(found)
+    if "gem pool waiter" in found:
+        assert 3000 < locks["gem pool waiter"]["seconds"] <= 3600
+        assert "ConnectionPool::TimedStack#pop" in {frame["name"] for frame in found["gem pool waiter"]["frames"]}
+        assert "ConnectionPool#with" in {frame["name"] for frame in found["gem pool user"]["frames"]}
     assert locks["condition"]["seconds"] is None and locks["empty 0"]["seconds"] is None
     if ruby.series >= (3, 2):
         assert (locks["timed empty"]["seconds"], locks["timed full"]["seconds"]) == (3600.25, 3601.0)

@@ -1,10 +1,13 @@
 # Threads that wait for locks, queues, threads and a child process; and deadlocks.
 # needs: 2.3
 require_relative "still"
-begin
-  require "monitor"
-rescue LoadError
-  nil # not every Ruby of the test set has libraries
+$LOAD_PATH.concat(Dir["/usr/share/rubygems-integration/all/gems/connection_pool-*/lib"]) # Debian's ruby-connection-pool
+%w[monitor socket connection_pool].each do |library|
+  begin
+    require library
+  rescue LoadError
+    nil # not every Ruby of the test set has libraries
+  end
 end
 
 OBJECTS = {}
@@ -82,6 +85,8 @@ Still.thread("fibers 1", "lock") { fibers[1].lock; across.meet; fibers[0].lock }
 READ, WRITE = IO.pipe
 held("sleep", "sleep") { sleep 3600.5 }
 held("read", "read") { READ.read }
+SOCKETS = defined?(UNIXSocket) ? UNIXSocket.pair : []
+held("socket", "recv") { SOCKETS[0].recv(1) } if defined?(UNIXSocket)
 held("chain", "pop") { told("chain queue", Thread::Queue.new).pop }
 
 unless RUBY_VERSION < "3.0" # before, a Mutex belongs to a thread
@@ -108,7 +113,7 @@ Still.thread("timed join", "join") { told("timed join", other).join(3600) }
 child = spawn("exec cat", in: READ.dup, out: File::NULL) # ends with this process, which holds the other end
 Still.thread("child", "wait") { Process.wait(child) }
 
-# A pool of one connection.
+# A pool of one connection, and one of the gem connection_pool.
 pool = Object.new
 def pool.checkout(timeout)
   @lock ||= Thread::Mutex.new
@@ -122,6 +127,14 @@ end
 taken = Meeting.new(2)
 Still.thread("pool user", "pop") { pool.checkout(5); taken.meet; Still::GATE.pop }
 Still.thread("pool waiter", /sleep|wait/) { taken.meet; pool.checkout(3600) }
+
+if defined?(ConnectionPool)
+  POOL = ConnectionPool.new(size: 1, timeout: 3600) { :connection }
+  told("gem pool", POOL.instance_variable_get(:@available).instance_variable_get(:@resource))
+  all_taken = Meeting.new(2)
+  Still.thread("gem pool user", "pop") { POOL.with { all_taken.meet; Still::GATE.pop } }
+  Still.thread("gem pool waiter", /sleep|wait/) { all_taken.meet; POOL.with { raise "never" } }
+end
 
 Still.extra["objects"] = OBJECTS
 Still.extra["child"] = child
