@@ -192,6 +192,7 @@ def test_diff(ruby, rbdump, tmp_path):
         answer = heap(rbdump, *STOPPED, "--diff", before, program.pid)
         after.write_text(json.dumps(answer))
         same = heap(rbdump, *STOPPED, "--diff", after, program.pid)
+        same_text, all_text = (run(rbdump, "heap", "--diff", after, after, *option) for option in ((), ("--all",)))
         wrong = run(rbdump, "heap", "--diff", HERE / "leak.rb", program.pid)
         before.write_text(json.dumps(json.loads(before.read_text()) | {"pid": 1, "complete": False, "doubts": ["interrupted"]}))
         doubtful, doubts = run(rbdump, "heap", "--diff", before, program.pid), heap(rbdump, *STOPPED, "--diff", before, program.pid)["before"]
@@ -205,6 +206,10 @@ def test_diff(ruby, rbdump, tmp_path):
     assert {"Session", "Hash"} <= {row["class"] for row in answer["classes"][:4]}
     assert re.search(r"^ +10,000 +\+10,000 +\S+ KiB +\+\S+ KiB  Session \(T_OBJECT\)$", text.stdout, re.M)
     assert all(row["before"]["objects"] == row["objects"] for row in same["classes"])
+    # What has not changed is not shown.
+    header, rest = same_text.stdout.splitlines()[-2:]
+    assert header.endswith("class (type)") and rest.endswith(f"  {len(answer['classes'])} more (--all shows them)")
+    assert all_text.stdout.count("(T_") == len(answer["classes"])
     assert answer["before"] == {"pid": program.pid, "complete": True, "doubts": []} and "The earlier file" not in text.stdout
     assert doubts == {"pid": 1, "complete": False, "doubts": ["interrupted"]}
     assert re.findall(r"^The earlier file.*", doubtful.stdout, re.M) == [

@@ -471,7 +471,7 @@ def test_refusals(rbdump, ruby):
     for arguments in ((1,), ("0x1000",), (1, 2), (1, "0x12g"), (1, 2, "0x1000"), (1, "0x0")):
         wrong = run(rbdump, "object", *arguments)
         assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
-    for arguments in (("-f", "x"), ("-o", "x"), ("--why", "x", "--dominators"), ("--why", "x", "--diff", "x"), ("--why", "0x12g"), 
+    for arguments in (("-f", "x"), ("-o", "x"), ("--why", "x", "--dominators"), ("--why", "x", "--diff", "x"), ("--why", "0x12g"), ("--why", ""), 
                       ("-f", "objspace", "--json"), ("--why", "0x1000", "--top", 3), ("--depth", 3), ("--dominators", "--depth", 0), ("--dominators", "--top", 3, "--json")):
         wrong = run(rbdump, "heap", 1, *arguments)
         assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments

@@ -142,7 +142,8 @@ int histogram_compare_names(const struct heap_row *a, const struct heap_row *b);
 
 /*
  * Writes a histogram.
- *   rows  how many rows are written at most; one more row is written for the rest; 0: all
+ *   rows  how many rows are written at most; of a comparison, only those that have changed. One more row is written for the
+ *         rest. 0: all
  */
 void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream);
 

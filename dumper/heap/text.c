@@ -163,12 +163,20 @@ static void one_row(const struct histogram *histogram, const char *name, const s
 	fprintf(stream, " (%s)\n", row->type);
 }
 
+/* Whether a comparison has nothing to tell of a row. */
+static bool is_same(const struct histogram *histogram, const struct heap_row *row)
+{
+	return histogram->has_before && row->objects == row->before.objects &&
+	       sum(row->slot_bytes, row->owned_bytes) == sum(row->before.slot_bytes, row->before.owned_bytes) &&
+	       !(histogram->has_paths_before && histogram_kept_growth(row) != 0);
+}
+
 void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream)
 {
-	struct heap_row rest = {.type = ""};
+	struct heap_row rest = {.type = "--all shows them"};
 	void (*write_row)(const struct histogram *histogram, const char *name, const struct heap_row *row,
 			  FILE *stream) = histogram->has_before ? compared_row : one_row;
-	size_t shown = rows == 0 || rows > histogram->nr_rows ? histogram->nr_rows : rows;
+	size_t shown = 0;
 
 	head(histogram, stream);
 	totals(&histogram->totals, stream);
@@ -176,17 +184,21 @@ void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream
 		fprintf(stream, "\n%14s %14s %11s %11s  %s\n", "objects", "more", "bytes", "more", "class (type)");
 	else
 		fprintf(stream, "\n%21s %11s  %11s %6s  %s\n", "objects", "in slots", "owned", "old %", "class (type)");
-	for (size_t i = 0; i < shown; i++) {
-		write_row(histogram, histogram->rows[i].name, &histogram->rows[i], stream);
-		write_paths(histogram, &histogram->rows[i], stream);
+	for (size_t i = 0; i < histogram->nr_rows; i++) {
+		const struct heap_row *row = &histogram->rows[i];
+
+		if (rows != 0 && (shown == rows || is_same(histogram, row))) {
+			histogram_merge(&rest, row);
+			continue;
+		}
+		write_row(histogram, row->name, row, stream);
+		write_paths(histogram, row, stream);
+		shown++;
 	}
-	for (size_t i = shown; i < histogram->nr_rows; i++)
-		histogram_merge(&rest, &histogram->rows[i]);
 	if (shown < histogram->nr_rows) {
 		char name[NUMBER];
 
 		snprintf(name, sizeof(name), "%zu more", histogram->nr_rows - shown);
-		rest.type = "--all shows them";
 		write_row(histogram, name, &rest, stream);
 	}
 }

@@ -158,6 +158,8 @@ static bool take_wanted(const struct command_line *line, int option, struct heap
 		given->only_one &= want(options, HEAP_WHY);
 		options->why = optarg;
 		options->why_address = 0;
+		if (optarg[0] == '\0')
+			*wrong = command_line_wrong(line, "", "the class or address of --why is empty");
 		/* No name of a class begins with a digit. */
 		if (optarg[0] == '0' && !command_line_address(optarg, &options->why_address))
 			*wrong = command_line_wrong(line, optarg, " is not an address such as 0x7f0012345678");
