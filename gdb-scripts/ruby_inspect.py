@@ -345,8 +345,11 @@ class Inspect:
         return f"#<{name}{message} {shown}>" if shown else f"#<{name}{message}>"
 
     def _message(self, value):
-        """The message of an exception, which is an instance variable of Ruby's own (error.c, exc_inspect, v3_4_0 to v4_0_5)."""
+        """The message of an exception, which is an instance variable of Ruby's own (error.c, exc_inspect, v1_9_3_0 to v4_0_5).
+        It is quoted if it has characters that cannot be printed, or is shortened."""
         shown = self._part(value)
         if not shown.startswith('"') or shown == '""':
             return ""
-        return f":{shown}" if "\\" in shown or not shown.endswith('"') else f": {shown[1:-1]}"
+        if not re.fullmatch(r'"(?:[^\\]|\\["\\#])*"', shown):
+            return f":{shown}"
+        return ": " + re.sub(r"\\(.)", r"\1", shown[1:-1])

@@ -225,7 +225,7 @@ VALUES = [
   2**70, -(2**64), 1e-320, "a\"\e\u00e9\x00\x7f", "b\xff".b, :"a b", Point.new(1, nil), (1...),
   { a: 1, "b" => [2.5, { 3 => true }] },
   (1..20).to_h { |i| [i, i.to_s] }, [[], {}, [false]], 3r / 4, Complex(1, -2.5),
-  Box.new, Comparable, Class.new(Box), (1..9).to_a, ArgumentError.new("bad thing"), [IOError.new("\u00e9")]
+  Box.new, Comparable, Class.new(Box), (1..9).to_a, ArgumentError.new("bad thing"), ArgumentError.new(%q(a "#{b}" \\ "c\\")), [IOError.new("\u00e9")]
 ]
 SHOWN = VALUES.map { |v| v.is_a?(Class) ? "#<anonymous subclass of Box>" : v.inspect.encode("UTF-8") }
 TELL = Kernel.instance_method(:to_s)

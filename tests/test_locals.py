@@ -247,14 +247,14 @@ EXCEPTIONS = r"""
 class Coded < StandardError
   def initialize(code, message); @code = code; super(message); end
 end
-def rests(plain, coded, lines, without, missing)
+def rests(plain, coded, quoted, lines, without, missing)
   $stdout.sync = true
-  puts %({"plain": "#{plain.inspect.unpack("H*")[0]}", "coded": "#{coded.inspect.unpack("H*")[0]}"})
+  puts %({"plain": "#{plain.inspect.unpack("H*")[0]}", "coded": "#{coded.inspect.unpack("H*")[0]}", "quoted": "#{quoted.inspect.unpack("H*")[0]}"})
   sleep
 end
 Thread.new { $stdin.read; exit!(0) }
 missing = begin nil.nothing; rescue NameError => error; error; end
-rests(ArgumentError.new("bad thing"), Coded.new(3, "a code"), Coded.new(4, "two\nlines"), RuntimeError.new, missing)
+rests(ArgumentError.new("bad thing"), Coded.new(3, "a code"), IOError.new(%q(a "#{b}" \ "c\")), Coded.new(4, "two\nlines"), RuntimeError.new, missing)
 """
 
 
@@ -268,9 +268,10 @@ def test_exceptions(ruby, start, rbdump, tmp_path):
     frames = json.loads(run(rbdump, target.pid, "--locals", "--json").stdout)["threads"][0]["frames"]
     frame = next(frame for frame in frames if frame["label"].endswith("rests"))
     shown = {local["name"]: local["value"] for local in frame["locals"]}
-    plain, coded = (target.ready[name].decode() for name in ("plain", "coded"))
+    plain, coded, quoted = (target.ready[name].decode() for name in ("plain", "coded", "quoted"))
     assert shown["plain"] == plain == "#<ArgumentError: bad thing>"
     assert shown["coded"] == coded[:-1] + " @code=3>"
+    assert shown["quoted"] == quoted == r'#<IOError: a "#{b}" \ "c\">'
     assert shown["lines"] == '#<Coded:"two\\nlines" @code=4>'
     assert shown["without"] == "#<RuntimeError>"
     assert shown["missing"].startswith("#<NoMethodError") and "message" not in shown["missing"]

@@ -1,7 +1,7 @@
 /*
  * Writes a VALUE as the `inspect` of its class would write it. No code of the target runs, so an `inspect` that a program
  * has defined is not called. Another object is written with its instance variables: #<Foo @a=1, @b="x">. An exception
- * also has its message before them: #<KeyError: key not found: :a @key=:a>.
+ * also has its message before them: #<Refused: no such user @code=3>.
  *
  * Based on Ruby's sources, 2.4.0 to 4.0.5 and head: string.c (rb_str_inspect, sym_inspect, up to 3.1 rb_sym_inspect), hash.c
  * (rb_hash_inspect), array.c (rb_ary_inspect), range.c (range_inspect), struct.c (rb_struct_inspect, rb_data_inspect),

@@ -22,29 +22,50 @@ struct writing {
 #define UNNAMED_MAX 16
 
 /*
- * Writes the message of an exception, as error.c, exc_inspect, v3_4_0 to v4_0_5 and head does: quoted only if something in
- * it has to be escaped, and not at all if it is empty. What is no String is left out: the message of a NameError is made when
- * it is asked for.
+ * Takes the quotes off a String as it is shown, and the backslashes that are there only because of the quotes. Returns false
+ * if the String is not shown as a whole, or if something else in it is escaped: then the text is of no use.
+ */
+static bool unquote(struct text *text)
+{
+	const size_t end = text->length - 1;
+	size_t length = 0;
+
+	if (text->length < 2 || text->data[end] != '"')
+		return false;
+	for (size_t i = 1; i < end; i++) {
+		if (text->data[i] == '\\' && !strchr("\"\\#", text->data[++i]))
+			return false;
+		text->data[length++] = text->data[i];
+	}
+	text->data[length] = '\0';
+	text->length = length;
+	return true;
+}
+
+/*
+ * Writes the message of an exception, as error.c, exc_inspect, v1_9_3_0 to v4_0_5 and head does, with these differences: the
+ * message is quoted if it has characters that cannot be printed, or is shortened (since 3.4, Ruby quotes it if it has more
+ * than one line). It is left out if it is empty, or no String: that of a NameError is made when it is asked for.
  */
 static void write_message(struct writing *writing, struct access *access, uint64_t value)
 {
 	struct inspect *inspect = writing->inspect;
 	const size_t start = inspect->start;
+	struct access try = *access;
+	const uint64_t flags = value_is_object(value) ? value_flags(&try, value_object(&try, value)) : 0;
 	struct text part = {0};
-	bool plain;
 
-	if (value == access_enum(access, E_RUBY_Qnil))
+	if (try.failed || !slot_is(access->layout, flags, E_RUBY_T_STRING))
 		return;
 	inspect->start = 0;
 	inspect_part(inspect, value, &part);
 	inspect->start = start;
-	plain = part.length >= 2 && part.data[0] == '"' && part.data[part.length - 1] == '"' &&
-		!memchr(part.data, '\\', part.length);
-	if (plain && part.length > 2) {
-		text_format(&writing->message, ": ");
-		text_add(&writing->message, part.data + 1, part.length - 2);
-	} else if (!plain && part.length > 0 && part.data[0] == '"') {
+	if (!part.failed && part.length > 0 && part.data[0] == '"') {
 		text_format(&writing->message, ":%s", part.data);
+		if (unquote(&part)) {
+			text_clear(&writing->message);
+			text_format(&writing->message, part.length > 0 ? ": %s" : "%s", part.data);
+		}
 	}
 	writing->message.failed |= part.failed;
 	text_clear(&part);
