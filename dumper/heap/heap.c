@@ -48,6 +48,9 @@ struct look_at_heap {
 	struct ruby ruby; /* the session's Ruby, with a snapshot of its own for the names of classes */
 	struct heap_count count;
 	bool old_stay; /* unpaused: no collection that frees old objects has begun during the last look */
+	/* Of the look that heap_count_keep() has kept, which need not be the last one. */
+	unsigned int kept_doubts;
+	bool kept_old_stay;
 	bool no_memory;
 	struct histogram *result;
 };
@@ -100,11 +103,17 @@ static bool look_once(struct look_at_heap *look, uint64_t *begun)
 	*begun = 0;
 	if (!read_state(look, &first))
 		return false;
-	if (look->result->looks > 0 && !look->count.incomplete)
+	if (look->result->looks > 0 && !look->count.incomplete) {
 		heap_count_keep(&look->count);
+		look->kept_doubts = look->result->doubts;
+		look->kept_old_stay = look->old_stay;
+	}
 	heap_count_twice(&look->count);
-	if (look->count.late && progress_was_interrupted() && heap_count_restore(&look->count))
+	if (look->count.late && progress_was_interrupted() && heap_count_restore(&look->count)) {
+		look->result->doubts = look->kept_doubts;
+		look->old_stay = look->kept_old_stay;
 		return true;
+	}
 	return end_look(look, &first, begun);
 }
 
