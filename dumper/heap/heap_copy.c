@@ -273,6 +273,8 @@ static void list_batch(struct heap_copy *copy, struct batch *batch)
 		copy->list.moved = true; /* pages are missing */
 		return;
 	}
+	/* There can be any number of pages without slots between two others. */
+	memory_recycle(batch->descriptions);
 	heap_pages_fetch(&copy->list.pages, copy->fits);
 	while (batch->count < BATCH_PAGES) {
 		uint64_t first = 0;

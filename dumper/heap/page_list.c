@@ -11,7 +11,7 @@
 #define TRIES_NS  UINT64_C(200000000)
 
 /* The most pages of memory for the list, for 2^24 pages of the heap; and for the descriptions of some of these. */
-#define LIST_PAGES	   32770u
+#define LIST_PAGES	   32776u
 #define DESCRIPTIONS_PAGES 8192u
 
 /* The descriptions of how many pages are copied at a time. */
@@ -49,6 +49,8 @@ bool page_list_next(struct page_list *list, struct heap_page *ret)
 		list->pages.descriptions = list->descriptions;
 		if (!list->descriptions)
 			return false;
+		/* There can be any number of pages without slots between two others. */
+		memory_recycle(list->descriptions);
 		heap_pages_fetch(&list->pages, AHEAD);
 		list->ahead = AHEAD;
 	}

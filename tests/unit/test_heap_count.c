@@ -167,6 +167,43 @@ static void test_page_without_slots(void **state)
 	assert_true(scene.count.incomplete);
 }
 
+/* More pages without slots than there is room for their descriptions, and more than are read at a time. */
+static void test_many_pages_without_slots(void **state)
+{
+	enum { UNUSED = 9500 };
+	const uint64_t list = synthetic_allocate(scene.s, (PAGES + UNUSED) * 8);
+	struct addresses pages = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < PAGES; i++)
+		put(i, i, E_RUBY_T_FLOAT, 0x1000);
+	synthetic_put_word(scene.s, list, scene.pages[0]);
+	for (uint64_t i = 1; i <= UNUSED; i++) {
+		const uint64_t page = synthetic_struct(scene.s, S_heap_page);
+
+		synthetic_allocate(scene.s, MEMORY_PAGE);
+		synthetic_set(scene.s, page, F_heap_page_start, 0);
+		synthetic_set(scene.s, page, F_heap_page_total_slots, 0);
+		synthetic_set(scene.s, page, F_heap_page_slot_size, 0);
+		synthetic_put_word(scene.s, list + i * 8, page);
+	}
+	for (uint64_t i = 1; i < PAGES; i++)
+		synthetic_put_word(scene.s, list + (UNUSED + i) * 8, scene.pages[i]);
+	synthetic_set(scene.s, scene.objspace, F_objspace_pages, list);
+	synthetic_set(scene.s, scene.objspace, F_objspace_nr_pages, PAGES + UNUSED);
+	begin();
+	heap_count_once(&scene.count);
+	assert_int_equal(scene.count.totals.objects, PAGES);
+	assert_int_equal(scene.count.totals.pages, PAGES);
+	assert_int_equal(scene.count.totals.unread, 0);
+	assert_false(scene.count.incomplete);
+	for (size_t i = 0; i < PAGES; i++)
+		assert_true(addresses_add(&pages, scene.pages[i]));
+	addresses_sort(&pages);
+	assert_int_equal(heap_copy_still_listed(scene.count.copy, &pages), PAGES);
+	addresses_clear(&pages);
+}
+
 static void test_once(void **state)
 {
 	(void)state;
@@ -518,6 +555,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(test_page_without_slots),
+	    TEST(test_many_pages_without_slots),
 	    TEST(test_once),
 	    TEST(test_interrupt),
 	    TEST(test_restore),
