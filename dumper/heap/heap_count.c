@@ -141,8 +141,16 @@ static void read_slot(struct reading *reading, const struct heap_copy_page *page
 	const uint64_t flags = value_word(slot.bytes + kinds->flags_at),
 		       klass = value_word(slot.bytes + kinds->klass_at);
 	const bool dead = !page->swept && !heap_copy_bit(page, page->marked, index);
-	struct kept_group *kept = &reading->kept[dead][(flags ^ flags >> 12 ^ klass >> 3 ^ klass >> 13) % KEPT_GROUPS];
+	/* Since 3.2, the number of the object's shape is in the higher half of the flags. */
+	struct kept_group *kept =
+	    &reading->kept[dead][(flags ^ flags >> 12 ^ flags >> 32 ^ klass >> 3 ^ klass >> 13) % KEPT_GROUPS];
 
+	/* Behind the flags of a free slot is the address of another one, so each of them would replace a group. */
+	if ((flags & kinds->type_mask) == 0) {
+		reading->numbers[index] = CENSUS_FREE;
+		reading->bare[index] = true;
+		return;
+	}
 	if (kept->number == CENSUS_FREE || kept->flags != flags || kept->klass != klass ||
 	    !kinds_are_told_by(kinds, flags, klass)) {
 		*kept = (struct kept_group){.flags = flags, .klass = klass, .number = find_group(reading, &slot, dead)};
