@@ -58,6 +58,10 @@ def check(answer, truth):
     assert answer["slots"] == truth.slots
     assert answer["objects"] + answer["dead"] == len(truth.objects)
     assert answer["free"] == truth.slots - len(truth.objects)
+    pools = {pool["slot_size"]: pool["slots"] - pool["free"] for pool in answer["pools"]}
+    assert {size: count for size, count in pools.items() if count} == collections.Counter(one.slot_size for one in truth.objects)
+    assert sum(pool["slots"] for pool in answer["pools"]) == answer["slots"] and answer["pages_unread"] == 0
+    assert sum(pool["pages"] for pool in answer["pools"]) == sum(answer["pages_by_tenths_in_use"]) + answer["pages_empty"] == answer["pages"]
     mine, rubys = collections.Counter(), collections.Counter(one.type for one in truth.objects)
     for row in answer["classes"]:
         mine[row["type"]] += row["objects"] + row["dead"]

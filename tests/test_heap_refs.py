@@ -543,6 +543,12 @@ def test_dump_all(ruby, rbdump, tmp_path):
     internal = collections.Counter(f"(internal {one['struct']})" for one in theirs.values() if "struct" in one and "class" not in one)
     mine_of = {row["class"]: row["objects"] for row in counted if row["type"] == "T_DATA"}
     assert len(internal) > 2 and all(0 <= mine_of[name] - count < 5 for name, count in internal.items()), (internal, mine_of)
+    for key, has in (("old", lambda flags: "old" in flags), ("shady", lambda flags: "wb_protected" not in flags)):
+        of_type = collections.Counter(one["type"] for one in theirs.values() if has(one.get("flags", ())))
+        mine_of = collections.Counter({row["type"]: 0 for row in counted})
+        for row in counted:
+            mine_of[row["type"]] += row[key]
+        assert sum(of_type.values()) > 100 and all(0 <= mine_of[f"T_{name}"] - count < 5 for name, count in of_type.items()), (key, of_type, mine_of)
     roots = [{json.loads(line)["root"] for line in file.read_text().splitlines() if '"type":"ROOT"' in line} for file in (own, mine)]
     # Since 4.0, what C code has registered is a part of the VM's roots.
     known = {"vm", "global_tbl", "machine_context"} | ({"global_list"} if ruby.series < (4, 0) else set())
