@@ -38,7 +38,7 @@
 /* How many readings or looks are made at most if each of them misses part of the heap. */
 #define INCOMPLETE_MAX 4
 
-/* The longest that one reading takes: several times what a heap of 100 GB needs. */
+/* The longest that all readings take together: several times what a heap of 100 GB needs. */
 #define READING_NS UINT64_C(1800000000000)
 
 /* Everything for one look. */

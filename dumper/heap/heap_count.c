@@ -17,7 +17,7 @@
 /* The pages of memory for the shapes and for the tables of instance variables. */
 #define LASTING_PAGES 32768u
 
-/* The most slots that are compared: 2 GiB of memory, for a heap of some 100 GB. */
+/* The most slots that are compared: 2 GiB of memory, for a heap of some 60 GB with small objects. */
 #define SEEN_MAX ((size_t)1 << 30)
 
 /* What was seen of a page of the heap at the first reading. */
