@@ -1,11 +1,8 @@
 /* Structs, instances of Data, and Ranges: see inspect.h. */
-#include <string.h>
-
 #include "ruby/class.h"
 #include "ruby/inspect.h"
 #include "ruby/inspect_parts.h"
 #include "ruby/object_slot.h"
-#include "ruby/st.h"
 #include "ruby/symbol.h"
 
 /* How many superclasses of a Struct are looked at. */

@@ -16,7 +16,8 @@ uint64_t malloc_chunk_words(const struct access *access, uint64_t address, uint6
 	const uint64_t size = header & ~CHUNK_FLAGS;
 	const bool fits = !try.failed && size % 16 == 0 && size >= CHUNK_MIN && size <= most;
 
-	if (fits && (header & IS_MMAPPED || access_word(&try, address - 8 + size) & PREV_INUSE) && !try.failed)
-		return size / 8 - 1;
-	return 0;
+	/* Behind a mapping is no other chunk, whose first word could be used. */
+	if (fits && header & IS_MMAPPED)
+		return size / 8 - 2;
+	return fits && access_word(&try, address - 8 + size) & PREV_INUSE && !try.failed ? size / 8 - 1 : 0;
 }

@@ -73,6 +73,10 @@ static void test_what_is_not_from_malloc(void **state)
 	synthetic_put_word(s, chunk + 248, 0x20);
 	access = ruby_access(&s->ruby);
 	assert_int_equal(malloc_chunk_words(&access, chunk, 256), 0);
+	/* A mapping of its own has no next chunk, and ends with the chunk. */
+	synthetic_put_word(s, chunk - 8, 256 | 2);
+	access = ruby_access(&s->ruby);
+	assert_int_equal(malloc_chunk_words(&access, chunk, 256), 30);
 }
 
 int main(void)
