@@ -138,6 +138,20 @@ def pytest_runtest_protocol(item):
         yield
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(call):
+    """With pytest-xdist, tests run in other processes: what they note goes with the report."""
+    report = (yield).get_result()
+    if call.when == "teardown":
+        report.user_properties.append(("not applicable", list(not_applicable)))
+
+
+def pytest_runtest_logreport(report):
+    for name, value in report.user_properties:
+        for what in value if name == "not applicable" else ():
+            note_not_applicable(what)
+
+
 def pytest_report_header():
     return ["rubies: " + ", ".join(f"{ruby.id} ({ruby.version})" for ruby in RUBIES)]
 
