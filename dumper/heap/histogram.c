@@ -337,3 +337,25 @@ void histogram_clear(struct histogram *histogram)
 	histogram->rows = NULL;
 	histogram->nr_rows = 0;
 }
+
+size_t histogram_types(const struct histogram *histogram, struct heap_row ret[HISTOGRAM_TYPES])
+{
+	static char no_name[] = "";
+	size_t count = 0;
+
+	for (size_t i = 0; i < histogram->nr_rows; i++) {
+		const struct heap_row *row = &histogram->rows[i];
+		const size_t at = array_first(ret, count, one, strcmp(one->type, row->type) >= 0);
+
+		if (at == count || strcmp(ret[at].type, row->type) != 0) {
+			if (count == HISTOGRAM_TYPES)
+				continue;
+			memmove(&ret[at + 1], &ret[at], (count - at) * sizeof(ret[0]));
+			ret[at] = (struct heap_row){.name = no_name, .type = row->type};
+			count++;
+		}
+		histogram_merge(&ret[at], row);
+	}
+	qsort(ret, count, sizeof(ret[0]), by_bytes);
+	return count;
+}

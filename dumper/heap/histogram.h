@@ -134,6 +134,15 @@ void histogram_sort_paths(struct histogram *histogram);
 /* How many objects more than before the paths of a row keep, without paths that keep fewer. */
 uint64_t histogram_kept_growth(const struct heap_row *row);
 
+/* More than there are types. */
+#define HISTOGRAM_TYPES 64
+
+/*
+ * Adds up the rows of each type: one row for each, with an empty name and without paths, those with the most bytes first. Returns how many
+ * there are.
+ */
+size_t histogram_types(const struct histogram *histogram, struct heap_row ret[HISTOGRAM_TYPES]);
+
 /* Compares two rows (struct heap_row) by the bytes that they have grown by: the one that grew more is the first. */
 int histogram_compare_growth(const void *a, const void *b);
 

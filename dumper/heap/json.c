@@ -24,15 +24,24 @@ static json_t *path_objects(const struct histogram *histogram, const struct heap
 	return array;
 }
 
+/* The numbers of a class, or of a type. */
+static json_t *row_numbers(const struct histogram *histogram, const struct heap_row *row)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "objects", integer(row->objects), "slot_bytes",
+			 integer(row->slot_bytes), "owned_bytes", integer(row->owned_bytes), "owned_unknown",
+			 integer(row->inexact), "old", histogram->no_ages ? json_null() : integer(row->old), "shady",
+			 histogram->no_shady ? json_null() : integer(row->shady), "pinned", integer(row->pinned),
+			 "dead", integer(row->dead));
+}
+
 static json_t *row_object(const struct histogram *histogram, const struct heap_row *row)
 {
-	json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "class", row->name, "type",
-				   row->type, "objects", integer(row->objects), "slot_bytes", integer(row->slot_bytes),
-				   "owned_bytes", integer(row->owned_bytes), "owned_unknown", integer(row->inexact),
-				   "old", histogram->no_ages ? json_null() : integer(row->old), "shady",
-				   histogram->no_shady ? json_null() : integer(row->shady), "pinned",
-				   integer(row->pinned), "dead", integer(row->dead));
+	json_t *object = row_numbers(histogram, row);
 
+	if (object) {
+		json_build_set(object, "class", json_string(row->name));
+		json_build_set(object, "type", json_string(row->type));
+	}
 	if (object && histogram->has_before)
 		json_build_set(object, "before",
 			       json_pack("{s:o, s:o, s:o}", "objects", integer(row->before.objects), "slot_bytes",
@@ -45,6 +54,22 @@ static json_t *row_object(const struct histogram *histogram, const struct heap_r
 		json_build_set(object, "high", integer(row->high));
 	}
 	return object;
+}
+
+static json_t *type_objects(const struct histogram *histogram)
+{
+	struct heap_row rows[HISTOGRAM_TYPES];
+	const size_t count = histogram_types(histogram, rows);
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		json_t *object = row_numbers(histogram, &rows[i]);
+
+		if (object)
+			json_build_set(object, "type", json_string(rows[i].type));
+		json_build_append(array, object);
+	}
+	return array;
 }
 
 static json_t *pool_objects(const struct heap_totals *totals)
@@ -112,7 +137,7 @@ bool histogram_json(const struct histogram *histogram, FILE *stream)
 		json_build_append(classes, row_object(histogram, &histogram->rows[i]));
 	root = json_pack(
 	    "{s:i, s:i, s:s?, s:s?, s:s?, s:s?, s:s, s:f, s:o, s:i, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-	    "s:o, s:o, s:b, s:o, s:o}",
+	    "s:o, s:o, s:o, s:b, s:o, s:o}",
 	    "schema_version", 1, "pid", (int)histogram->pid, "core", histogram->core, "ruby_version",
 	    histogram->version, "ruby_description", histogram->description, "layout_releases",
 	    histogram->layout_releases, "mode", modes[histogram->mode], "seconds", histogram->seconds, "pause_ms",
@@ -121,8 +146,8 @@ bool histogram_json(const struct histogram *histogram, FILE *stream)
 	    integer(totals->pages), "pages_unread", integer(totals->unread), "pages_empty",
 	    integer(totals->empty_pages), "pages_by_tenths_in_use", tenths(totals), "slots", integer(totals->slots),
 	    "free", integer(totals->free), "objects", integer(totals->objects), "dead", integer(totals->dead), "pools",
-	    pool_objects(totals), "has_paths", (int)histogram->has_paths, "path_doubts", path_doubts(histogram),
-	    "classes", classes);
+	    pool_objects(totals), "types", type_objects(histogram), "has_paths", (int)histogram->has_paths,
+	    "path_doubts", path_doubts(histogram), "classes", classes);
 	written = add_earlier(histogram, root) && root && render_json_write(root, JSON_INDENT(1), stream) &&
 		  fputc('\n', stream) != EOF;
 	json_decref(root);

@@ -94,6 +94,32 @@ static void totals(const struct heap_totals *totals, FILE *stream)
 	}
 }
 
+/* The objects of each type, and what is known of each only as a number of them. */
+static void types(const struct histogram *histogram, FILE *stream)
+{
+	struct heap_row rows[HISTOGRAM_TYPES];
+	const size_t count = histogram_types(histogram, rows);
+
+	fprintf(stream, "\n%14s %11s  %11s %6s %12s %10s  %s\n", "objects", "in slots", "owned", "old %", "shady",
+		"pinned", "type");
+	for (size_t i = 0; i < count; i++) {
+		const struct heap_row *row = &rows[i];
+		char objects[NUMBER], slots[NUMBER], owned[NUMBER], old[NUMBER] = "?", shady[NUMBER] = "?",
+								    pinned[NUMBER];
+
+		number_text(row->objects, objects);
+		number_bytes(row->slot_bytes, slots);
+		number_bytes(row->owned_bytes, owned);
+		if (!histogram->no_ages)
+			snprintf(old, sizeof(old), "%.1f", percent(row->old, row->objects));
+		if (!histogram->no_shady)
+			number_text(row->shady, shady);
+		number_text(row->pinned, pinned);
+		fprintf(stream, "%14s %11s %s%11s %6s %12s %10s  %s\n", objects, slots, row->inexact > 0 ? ">" : " ",
+			owned, old, shady, pinned, row->type);
+	}
+}
+
 /* Writes how much a number has grown: "+1,000". */
 static void growth(uint64_t now, uint64_t before, void (*write)(uint64_t value, char ret[NUMBER]), char ret[NUMBER])
 {
@@ -180,6 +206,8 @@ void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream
 
 	head(histogram, stream);
 	totals(&histogram->totals, stream);
+	if (!histogram->has_before)
+		types(histogram, stream);
 	if (histogram->has_before)
 		fprintf(stream, "\n%14s %14s %11s %11s  %s\n", "objects", "more", "bytes", "more", "class (type)");
 	else

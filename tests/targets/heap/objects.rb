@@ -60,6 +60,28 @@ unless (File.open(__FILE__).gets || "").empty?
   buffered.gets
   keep(buffered)
 end
+# One T_DATA of each kind that this Ruby has.
+error = (raise "an error" rescue $!)
+[
+  lambda { [Thread::Queue.new, Thread::SizedQueue.new(1), Thread::ConditionVariable.new, ThreadGroup.new, Monitor.new] },
+  lambda { [Object.instance_method(:to_s), RubyVM::InstructionSequence.compile("1"), TracePoint.new(:line) {}] },
+  lambda { [(1..3).lazy, Enumerator.new { |yielder| yielder << yielder }.next] },
+  lambda { [[1].each + [2].each, 1.step(3)] },
+  lambda { Enumerator.produce(1) { |i| i + 1 } },
+  lambda { Enumerator.product([1], [2]) },
+  lambda { [Random.new(1), Dir.new("/"), File.stat("/"), Encoding::Converter.new("UTF-8", "UTF-16LE")] },
+  lambda { [error, error.backtrace_locations] },
+  lambda { [ObjectSpace::WeakMap.new, ObjectSpace::WeakKeyMap.new] },
+  lambda { Process.wait(spawn("true")) && $? },
+  lambda { IO::Buffer.new(10) },
+  lambda { Ractor.current },
+].each do |kind|
+  begin
+    keep(kind.call)
+  rescue NameError
+    nil # a later Ruby has it
+  end
+end
 class Few
   CONSTANTS = (0..20).map { |i| const_set("C#{i}", i) }
   @@class_variable = 1
