@@ -3,7 +3,9 @@
 import collections
 import contextlib
 import json
+import os
 import re
+import signal
 import subprocess
 
 import pytest
@@ -12,7 +14,7 @@ from harness.core import gcore_of
 from harness.dump import run
 from harness.heap import HERE, Objects, build, heap
 
-FAILED, USAGE = 2, 64
+PARTIAL, FAILED, USAGE = 1, 2, 64
 # On a busy machine, a reading can take longer than the default allows.
 STOPPED = ("--stop", "--max-pause", "4000")
 
@@ -245,3 +247,28 @@ def test_refusals(ruby, rbdump, extension):
         wrong = run(rbdump, "heap", *arguments)
         assert (wrong.returncode, wrong.stdout) == (USAGE, ""), arguments
         assert "see rbdump help heap" in wrong.stderr
+
+
+@pytest.mark.newest_ruby
+def test_interrupted(ruby, rbdump):
+    """^C during the looks at a program that collects all the time: the last whole look, or what was read, which is said."""
+    script = "KEPT = Array.new(800_000) { Object.new }; $stdout.sync = true; puts 'ready'; Thread.new { $stdin.read; exit!(0) }; loop { GC.start }"
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdout.readline() == b"ready\n"
+        terminal, theirs = os.openpty()
+        with subprocess.Popen([rbdump, "heap", "--json", str(program.pid)], stdout=subprocess.PIPE, stderr=theirs) as running:
+            os.close(theirs)
+            shown = b""
+            while b"pages of the heap; ^C prints what was read" not in shown:
+                shown += os.read(terminal, 4096)
+            running.send_signal(signal.SIGINT)
+            answer = json.loads(running.stdout.read())
+        os.close(terminal)
+        program.stdin.close()
+    interrupted = "interrupted" in answer["doubts"]
+    assert running.returncode == (PARTIAL if interrupted else 0) and answer["complete"] == (not interrupted)
+    kept = [row for row in answer["classes"] if (row["class"], row["type"]) == ("Object", "T_OBJECT")]
+    if not interrupted:
+        assert kept[0]["objects"] >= 800_000 and answer["looks"] > 0
+    elif kept:
+        assert kept[0]["high"] >= kept[0]["objects"]

@@ -29,8 +29,12 @@ def answers(rbdump, *arguments):
     return text.stdout, json.loads(parsed.stdout)
 
 
+NOTES = {"exact": "", "declared": " (declared)", "conservative": " (perhaps)"}
+
+
 def step(one):
-    by = one["by"] and one["by"] + (" (perhaps)" if one["perhaps"] else "") + " → "
+    assert one["perhaps"] == (one["certainty"] == "conservative")
+    by = one["by"] and one["by"] + NOTES[one["certainty"]] + " → "
     return (by or "") + one["text"]
 
 
@@ -111,7 +115,7 @@ def test_path_and_object(rbdump, core):
     assert sum(ref["text"].startswith("InExtension 0x") for ref in out["list"]) == 2_000
     parts = re.split(r"\n\nRefer.*", text)
     assert [step(ref) for ref in out["list"]] == [line[2:] for line in parts[1].splitlines() if line]
-    assert [ref["text"] + ", " + ref["by"] + " (perhaps)" * ref["perhaps"] for ref in back["list"]] == [line[2:] for line in parts[2].splitlines() if line]
+    assert [ref["text"] + ", " + ref["by"] + NOTES[ref["certainty"]] for ref in back["list"]] == [line[2:] for line in parts[2].splitlines() if line]
     assert roots["count"] == len(roots["list"]) == len([line for line in parts[3].splitlines() if line])
     assert any(root["text"] == "C variable held of truth.so" for root in roots["list"])
     few = answers(rbdump, "object", "--core", core, array["address"], "--top", 5)[1]["refers_to"]
@@ -154,3 +158,19 @@ def rows_of(tree):
     for row in tree["rows"]:
         yield row
         yield from rows_of(row)
+
+
+@pytest.mark.outer_rubies
+def test_declared(rbdump, ruby):
+    """What C code has declared is marked: since 3.3, an Enumerator declares its receiver."""
+    script = "class Other; end; E = Other.new.to_enum(:walk); $stdout.sync = true; puts 'ready'; $stdin.read"
+    with subprocess.Popen([ruby.path, "--disable-gems", "-e", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout.readline() == "ready\n"
+        why = run(rbdump, "heap", "--why", "Other", program.pid)
+        address = re.search(r"Enumerator (0x[0-9a-f]+)", why.stdout)[1]
+        text, parsed = answers(rbdump, "object", program.pid, address)
+        program.stdin.close()
+    (one,) = [ref for ref in parsed["refers_to"]["list"] if ref["text"].startswith("Other 0x")]
+    certainty = "declared" if ruby.series >= (3, 3) else "conservative"
+    assert one["certainty"] == certainty and NOTES[certainty] + " → Other 0x" in text
+    assert NOTES[certainty] + " → Other 0x" in why.stdout

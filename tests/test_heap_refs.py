@@ -37,7 +37,7 @@ EXACT_DATA = SIZED_DATA | {"fiber", "T_IMEMO/iseq", "condvar", "memory_view/expo
 DECLARED_DATA = {"dir", "enumerator"}
 
 # T_DATA of which rbdump finds all references, and perhaps others: words that are left over from earlier uses of the memory.
-NOT_FEWER_DATA = {"backtrace", "set"}
+NOT_FEWER_DATA = {"backtrace", "frame_info", "set", "producer", "IO::Buffer"}
 
 # Up to 2.4, no layout has the tables of methods, nor those of constants in 2.3 and 2.4.
 OLD_CLASSES = {"CLASS", "MODULE", "ICLASS"}

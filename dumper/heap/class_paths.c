@@ -125,8 +125,7 @@ static void label_root(struct grouping *grouping, uint32_t node)
 	if (!root)
 		return;
 	heap_root_text(&look->reading.roots, root, &text);
-	if (root->certainty == REF_CONSERVATIVE)
-		text_format(&text, " (perhaps)");
+	text_format(&text, "%s", ref_certainty_note(root->certainty));
 	grouping->label_of[node] = label_index(grouping, &text);
 }
 

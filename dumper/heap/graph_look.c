@@ -37,8 +37,8 @@ static void is_wished(void *context, const struct object_ref *ref)
 	}
 }
 
-/* Appends how an object refers to another one. Returns whether that is certain. */
-static bool add_ref(struct graph_look *look, uint32_t parent, uint32_t node, struct text *text)
+/* Appends how an object refers to another one. Returns how certain that is. */
+static enum ref_certainty add_ref(struct graph_look *look, uint32_t parent, uint32_t node, struct text *text)
 {
 	struct access access = ruby_access(&look->reading.walk.lasting);
 	struct wish wish = {0};
@@ -49,33 +49,33 @@ static bool add_ref(struct graph_look *look, uint32_t parent, uint32_t node, str
 	if (!wish.found) {
 		if (heap_graph_is_held(&look->graph, &look->reading.walk, parent, node))
 			text_format(text, "its stack");
-		return true;
+		return REF_EXACT;
 	}
 	object_add_ref(&look->reading.walk.lasting, &access, &look->reading.walk.refs.ivars,
 		       slots_address(look->reading.walk.slots, parent, &size), &wish.ref, text);
-	return wish.ref.certainty != REF_CONSERVATIVE;
+	return wish.ref.certainty;
 }
 
-bool graph_look_add_label(struct graph_look *look, uint32_t parent, uint32_t node, struct text *text)
+enum ref_certainty graph_look_add_label(struct graph_look *look, uint32_t parent, uint32_t node, struct text *text)
 {
 	const struct heap_root *root;
-	bool certain;
+	enum ref_certainty certainty;
 
 	if (parent != 0)
 		return add_ref(look, parent, node, text);
 	root = heap_graph_root(&look->graph, &look->reading.walk, node);
 	if (root) {
 		heap_root_text(&look->reading.roots, root, text);
-		return root->certainty != REF_CONSERVATIVE;
+		return root->certainty;
 	}
 	if (look->paths[node] == GRAPH_NONE || look->paths[node] == 0)
-		return true;
+		return REF_EXACT;
 	/* Several paths lead to it: the shortest. */
-	certain = add_ref(look, look->paths[node], node, text);
+	certainty = add_ref(look, look->paths[node], node, text);
 	if (text->length > 0)
 		text_format(text, " of ");
 	heap_graph_add_text(&look->graph, &look->reading.walk, look->paths[node], text);
-	return certain;
+	return certainty;
 }
 
 /* Frees what was read of the heap. */

@@ -37,8 +37,8 @@ size_t graph_look_doubts(const struct graph_look *look, const char *ret[GRAPH_LO
 /*
  * Appends how an object is referred to by another one, for example "@name"; if `parent` is 0, which root refers to it. If no
  * root does, but `paths` leads to it, appends how the object before it refers to it, and that object.
- * Appends nothing if that is not known. Returns whether the reference is certain.
+ * Appends nothing if that is not known. Returns how certain the reference is.
  */
-bool graph_look_add_label(struct graph_look *look, uint32_t parent, uint32_t node, struct text *text);
+enum ref_certainty graph_look_add_label(struct graph_look *look, uint32_t parent, uint32_t node, struct text *text);
 
 #endif

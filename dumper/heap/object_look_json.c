@@ -26,8 +26,10 @@ static json_t *edge_object(struct heap_walk *walk, const struct object_edge *edg
 	struct text by = {0};
 
 	object_add_ref(&walk->lasting, &access, &walk->refs.ivars, edge->from, &edge->ref, &by);
-	return json_pack("{s:o, s:o, s:o, s:b}", "address", head_json_address(other), "text", object_text(walk, other),
-			 "by", head_json_text(&by), "perhaps", (int)(edge->ref.certainty == REF_CONSERVATIVE));
+	return json_pack("{s:o, s:o, s:o, s:s, s:b}", "address", head_json_address(other), "text",
+			 object_text(walk, other), "by", head_json_text(&by), "certainty",
+			 ref_certainty_name(edge->ref.certainty), "perhaps",
+			 (int)(edge->ref.certainty == REF_CONSERVATIVE));
 }
 
 static json_t *edge_objects(struct heap_walk *walk, const struct object_edges *edges, bool out)
@@ -54,8 +56,9 @@ static json_t *root_objects(const struct object_look *look)
 		struct text text = {0};
 
 		heap_root_text(&look->reading.roots, root, &text);
-		if (json_array_append_new(array, json_pack("{s:o, s:o, s:b}", "text", head_json_text(&text), "fiber",
-							   head_json_address(root->holder), "perhaps",
+		if (json_array_append_new(array, json_pack("{s:o, s:o, s:s, s:b}", "text", head_json_text(&text),
+							   "fiber", head_json_address(root->holder), "certainty",
+							   ref_certainty_name(root->certainty), "perhaps",
 							   (int)(root->certainty == REF_CONSERVATIVE))) != 0) {
 			json_decref(array);
 			return NULL;

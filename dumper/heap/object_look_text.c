@@ -30,8 +30,7 @@ static void print_ref(struct heap_walk *walk, const struct object_edge *edge, FI
 
 	object_add_ref(&walk->lasting, &access, &walk->refs.ivars, edge->from, &edge->ref, &text);
 	print_text(&text, stream);
-	if (edge->ref.certainty == REF_CONSERVATIVE)
-		fputs(" (perhaps)", stream);
+	fputs(ref_certainty_note(edge->ref.certainty), stream);
 }
 
 /* Where the object was allocated, if the program records that. */
@@ -90,8 +89,7 @@ static void print_root(const struct object_look *look, const struct heap_root *r
 	if (root->holder != 0)
 		text_format(&text, "stack of Fiber 0x%" PRIx64 ": ", root->holder);
 	heap_root_text(&look->reading.roots, root, &text);
-	if (root->certainty == REF_CONSERVATIVE)
-		text_format(&text, " (perhaps)");
+	text_format(&text, "%s", ref_certainty_note(root->certainty));
 	fputs("  ", stream);
 	print_text(&text, stream);
 	fputc('\n', stream);

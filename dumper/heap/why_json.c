@@ -50,14 +50,16 @@ static void set_object(struct writing *writing, uint32_t parent, uint32_t node, 
 {
 	struct graph_look *look = writing->answer->look;
 	struct text by = {0}, text = {0};
-	const bool certain = parent == GRAPH_NONE || graph_look_add_label(look, parent, node, &by);
+	const enum ref_certainty certainty =
+	    parent == GRAPH_NONE ? REF_EXACT : graph_look_add_label(look, parent, node, &by);
 	uint64_t size;
 
 	heap_graph_add_text(&look->graph, &look->reading.walk, node, &text);
 	set(writing, object, "address", head_json_address(slots_address(look->reading.walk.slots, node, &size)));
 	set(writing, object, "text", head_json_text(&text));
 	set(writing, object, "by", head_json_text(&by));
-	set(writing, object, "perhaps", json_boolean(!certain));
+	set(writing, object, "certainty", json_string(ref_certainty_name(certainty)));
+	set(writing, object, "perhaps", json_boolean(certainty == REF_CONSERVATIVE));
 }
 
 static void begin_row(void *context, const struct tree_row *row, unsigned int depth)

@@ -44,10 +44,10 @@ static void write_doubts(const struct graph_look *look, FILE *stream)
 static void add_step(struct graph_look *look, uint32_t parent, uint32_t node, struct text *text)
 {
 	if (parent != GRAPH_NONE) {
-		const bool certain = graph_look_add_label(look, parent, node, text);
+		const enum ref_certainty certainty = graph_look_add_label(look, parent, node, text);
 
 		if (text->length > 0)
-			text_format(text, certain ? " → " : " (perhaps) → ");
+			text_format(text, "%s → ", ref_certainty_note(certainty));
 	}
 	heap_graph_add_text(&look->graph, &look->reading.walk, node, text);
 }

@@ -88,3 +88,19 @@ void refs_each_id(struct refs_walk *walk, uint64_t table, refs_id_visit *visit)
 			visit(walk, id_of_key(walk, key), access_member(access, item, F_id_item_val));
 	}
 }
+
+const char *ref_certainty_name(enum ref_certainty certainty)
+{
+	static const char *const names[] = {
+	    [REF_EXACT] = "exact", [REF_DECLARED] = "declared", [REF_CONSERVATIVE] = "conservative"};
+
+	return names[certainty];
+}
+
+const char *ref_certainty_note(enum ref_certainty certainty)
+{
+	static const char *const notes[] = {
+	    [REF_EXACT] = "", [REF_DECLARED] = " (declared)", [REF_CONSERVATIVE] = " (perhaps)"};
+
+	return notes[certainty];
+}

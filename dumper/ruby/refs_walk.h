@@ -18,6 +18,12 @@
 
 enum ref_certainty { REF_EXACT, REF_DECLARED, REF_CONSERVATIVE };
 
+/* The name of a certainty: "exact", "declared" or "conservative". */
+const char *ref_certainty_name(enum ref_certainty certainty);
+
+/* What follows a reference of that certainty in text: "", " (declared)" or " (perhaps)". */
+const char *ref_certainty_note(enum ref_certainty certainty);
+
 /* The place of a reference in its object, and the meaning of `name` of struct object_ref for this place. */
 enum ref_label {
 	REF_CLASS,	    /* the object's class */

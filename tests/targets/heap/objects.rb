@@ -65,7 +65,7 @@ error = (raise "an error" rescue $!)
 [
   lambda { [Thread::Queue.new, Thread::SizedQueue.new(1), Thread::ConditionVariable.new, ThreadGroup.new, Monitor.new] },
   lambda { [Object.instance_method(:to_s), RubyVM::InstructionSequence.compile("1"), TracePoint.new(:line) {}] },
-  lambda { [(1..3).lazy, Enumerator.new { |yielder| yielder << yielder }.next] },
+  lambda { [(1..3).lazy, Enumerator.new { |yielder| keep(yielder) }.each {}] },
   lambda { [[1].each + [2].each, 1.step(3)] },
   lambda { Enumerator.produce(1) { |i| i + 1 } },
   lambda { Enumerator.product([1], [2]) },
