@@ -138,8 +138,8 @@ uint64_t histogram_kept_growth(const struct heap_row *row);
 #define HISTOGRAM_TYPES 64
 
 /*
- * Adds up the rows of each type: one row for each, with an empty name and without paths, those with the most bytes first. Returns how many
- * there are.
+ * Adds up the rows of each type: one row for each, with an empty name and without paths, those with the most bytes first.
+ * Returns how many there are.
  */
 size_t histogram_types(const struct histogram *histogram, struct heap_row ret[HISTOGRAM_TYPES]);
 
