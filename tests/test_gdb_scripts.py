@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from conftest import RUBIES, note_not_applicable
-from harness.debugger import GDB, PLAIN_GDB
+from harness.debugger import GDB, PLAIN_GDB, Debugger
 from harness.dump import as_text
 from harness.process import is_untouched, status, tasks
 from harness.rubies import probe
@@ -65,8 +65,19 @@ def commands(*lines):
     return [word for line in lines for word in ("-ex", line)]
 
 
-def attach(pid, *lines):
-    return gdb("-p", pid, "-x", SCRIPTS / "rb_bt.py", *commands(*lines))
+@pytest.fixture(scope="module")
+def look(tmp_path_factory):
+    """look(ruby, pid, commands…): what the gdb of a Ruby says of a process; it stays for the next one."""
+    debuggers = {}
+
+    def look_at(ruby, pid, *lines):
+        if ruby.path not in debuggers:
+            debuggers[ruby.path] = Debugger(SCRIPTS / "rb_bt.py", tmp_path_factory.mktemp("gdb") / "errors", SECONDS)
+        return debuggers[ruby.path].look(pid, *lines)
+
+    yield look_at
+    for debugger in debuggers.values():
+        debugger.close()
 
 
 def stacks_of(result):
@@ -153,19 +164,19 @@ def cases():
 @pytest.mark.outer_rubies
 @pytest.mark.long
 @pytest.mark.parametrize("ruby_here, script, flags", cases())
-def test_live(ruby_here, script, flags):
+def test_live(ruby_here, script, flags, look):
     with running(ruby_here, script, flags) as target:
-        (stacks,) = stacks_of(attach(target.pid, "rb-bt --json"))
+        (stacks,) = stacks_of(look(ruby_here, target.pid, "rb-bt --json"))
         compare(target, stacks)
 
 
-def test_forked(debug_ruby):
+def test_forked(debug_ruby, look):
     """In a child, 3.1 itself takes its parent's kernel thread for its main thread's: here it is the kernel's word."""
     with running(debug_ruby, "forked.rb") as target:
         child = target.ready["pid"]
         for subject in target.ready["threads"]:
             subject["tid"] = kernel_thread(child, subject)
-        (stacks,) = stacks_of(attach(child, "rb-bt --json"))
+        (stacks,) = stacks_of(look(debug_ruby, child, "rb-bt --json"))
         compare(target, stacks)
         assert is_untouched(child)
 
@@ -180,11 +191,11 @@ def kernel_thread(pid, subject):
 
 
 @pytest.mark.outer_rubies
-def test_core(debug_ruby, tmp_path):
+def test_core(debug_ruby, tmp_path, look):
     """A core gives the same, to the last address, as the process that it is of."""
     core = tmp_path / "core"
     with running(debug_ruby, "fibers.rb") as target:
-        (live,) = stacks_of(attach(target.pid, "rb-bt --json", f"generate-core-file {core}"))
+        (live,) = stacks_of(look(debug_ruby, target.pid, "rb-bt --json", f"generate-core-file {core}"))
         compare(target, live)
     (dead,) = stacks_of(gdb(debug_ruby.path, core, "-x", SCRIPTS / "rb_bt.py", *commands("rb-bt --json")))
     core.unlink()
@@ -194,10 +205,10 @@ def test_core(debug_ruby, tmp_path):
 @pytest.mark.parametrize(
     "with_list", [ruby for ruby in DEBUG_RUBIES if ruby.series >= (3, 3)], ids=lambda ruby: ruby.id
 )
-def test_suspended_fibers(with_list):
+def test_suspended_fibers(with_list, look):
     """The three fibers that fibers.rb leaves in Fiber.yield are shown by a Ruby that keeps a list of its fibers."""
     with running(with_list, "fibers.rb") as target:
-        (stacks,) = stacks_of(attach(target.pid, "rb-bt --json"))
+        (stacks,) = stacks_of(look(with_list, target.pid, "rb-bt --json"))
         beside = next(thread for thread in subjects(target) if thread["key"] == b"suspended beside")
         owner = stack_of(beside, stacks)
     fibers = [stack for stack in stacks if stack["fiber"] is not None and stack["thread"] == owner["thread"]]
@@ -209,12 +220,13 @@ def test_suspended_fibers(with_list):
         assert {frame["path"] for frame in fiber["frames"]} == {"fibers.rb"}
 
 
-def test_other_commands(debug_ruby):
+def test_other_commands(debug_ruby, look):
     with running(debug_ruby, "methods.rb") as target:
         main = next(thread for thread in subjects(target) if thread["key"] == b"main")
         path, _, line, label = main["frames"][-1]
         number = len(main["frames"]) - 1
-        result = attach(
+        result = look(
+            debug_ruby,
             target.pid,
             "rb-bt here",
             f"rb-bt {target.pid}",
@@ -234,12 +246,13 @@ def test_other_commands(debug_ruby):
         assert any(re.fullmatch(f'"{label}"', at) for at in lines)
 
 
-def test_unreadable_frame(debug_ruby):
+def test_unreadable_frame(debug_ruby, look):
     """A frame that makes no sense is shown as such, at its place, and all others as before."""
     with running(debug_ruby, "blocks.rb") as target:
         main = next(thread for thread in subjects(target) if thread["key"] == b"main")
         number = len(main["frames"]) - 1
-        result = attach(
+        result = look(
+            debug_ruby,
             target.pid,
             "rb-bt --json",
             f"rb-frame {number} {target.pid}",
@@ -262,13 +275,14 @@ def test_unreadable_frame(debug_ruby):
 
 @pytest.mark.outer_rubies
 @pytest.mark.long
-def test_unreadable_stack(debug_ruby):
+def test_unreadable_stack(debug_ruby, look):
     """So is a stack whose control frame lies elsewhere."""
     with running(debug_ruby, "deadlock.rb") as target:
         ec = "((struct rb_thread_struct *) $thread)->ec->cfp"
-        (stacks,) = stacks_of(attach(target.pid, "rb-bt --json"))
+        (stacks,) = stacks_of(look(debug_ruby, target.pid, "rb-bt --json"))
         thread = next(stack for stack in stacks if not stack["main"])
-        result = attach(
+        result = look(
+            debug_ruby,
             target.pid,
             f"set var $thread = {thread['thread']}",
             f"set var $saved = {ec}",
@@ -284,7 +298,7 @@ def test_unreadable_stack(debug_ruby):
 
 
 @pytest.mark.three_rubies
-def test_refusals(debug_ruby):
+def test_refusals(debug_ruby, look):
     """Each mistake gets a sentence."""
     result = gdb(debug_ruby.path, "-x", SCRIPTS / "rb_bt.py", *commands("rb-bt"))
     assert "There is no process and no core" in result.stderr
@@ -301,8 +315,8 @@ def test_refusals(debug_ruby):
         "rb-iseq ruby_current_vm_ptr": "rb-iseq: ",
     }
     with running(debug_ruby, "deadlock.rb") as target:
-        before = attach(target.pid)
-        result = attach(target.pid, *mistakes)
+        before = look(debug_ruby, target.pid)
+        result = look(debug_ruby, target.pid, *mistakes)
     sentences = result.stderr.splitlines()[len(before.stderr.splitlines()) :]
     assert len(sentences) == len(mistakes), sentences
     for (mistake, told), sentence in zip(mistakes.items(), sentences):
