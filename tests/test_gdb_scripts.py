@@ -340,8 +340,11 @@ def layout(debug_ruby, rbdump, tmp_path):
     return file.read_text().splitlines()
 
 
-# What gdb says of an address is the same for all layouts: it is asked once.
-ASKED_ONCE = "python import functools; functions_at, places_of = functools.cache(functions_at), functools.cache(places_of)"
+# What gdb says of an address, or of a line that is right, is the same for all layouts: it is asked once.
+ASKED_ONCE = [
+    "python import functools",
+    "python functions_at, places_of, check_fact = map(functools.cache, (functions_at, places_of, check_fact))",
+]
 
 
 def check_layout(elf, *lines, seconds=SECONDS):
@@ -350,7 +353,7 @@ def check_layout(elf, *lines, seconds=SECONDS):
 
 def check_layouts(ruby, folder, *layouts, seconds=SECONDS):
     """Runs check-layout over each of LAYOUTS, which are lists of lines, in one gdb; returns its result."""
-    lines = [ASKED_ONCE] if len(layouts) > 1 else []
+    lines = list(ASKED_ONCE) if len(layouts) > 1 else []
     for index, layout in enumerate(layouts):
         file = folder / f"checked-{index}"
         file.write_text("\n".join(layout) + "\n")
@@ -360,37 +363,25 @@ def check_layouts(ruby, folder, *layouts, seconds=SECONDS):
     return result
 
 
-def test_layout_agrees(debug_ruby, layout, tmp_path):
-    result = check_layouts(debug_ruby, tmp_path, layout)
+def shipped_for(ruby):
+    """The lines of the layout in offsets.d/ for its version, as one that it was built for; None if there is none."""
+    file = SCRIPTS.parent / "offsets.d" / f"{ruby.version}-x86_64.layout"
+    if not file.exists():
+        return None
+    return (file.read_text() if ruby.has_yjit else as_built_without_jit(file.read_text())).splitlines()
+
+
+def test_layouts_agree(debug_ruby, layout, tmp_path):
+    """The one that is generated, that with a line in its header that gdb cannot check, and that which is shipped."""
+    shipped = shipped_for(debug_ruby)
+    of_a_configuration = [layout[0], "configuration setjmp", *layout[1:]]
+    layouts = [layout, of_a_configuration, *([shipped] if shipped else [])]
+    result = check_layouts(debug_ruby, tmp_path, *layouts)
     assert result.returncode == 0, result.stdout + result.stderr
-    (count,) = AGREES.findall(result.stdout)
+    counts = [int(count) for count in AGREES.findall(result.stdout)]
+    assert len(counts) == len(layouts), result.stdout + result.stderr
     headers = sum(line.split(" ")[0] in ("arch", "build-id", "description", "version") for line in layout)
-    assert int(count) == int(layout[-1].split(" ")[1]) + headers
-
-
-@pytest.mark.newest_ruby
-def test_layout_of_a_configuration_agrees(debug_ruby, layout, tmp_path):
-    """The lines of a header that gdb cannot check are no facts."""
-    result = check_layouts(debug_ruby, tmp_path, [layout[0], "configuration setjmp", *layout[1:]])
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert AGREES.findall(result.stdout)
-
-
-def shipped():
-    """Pairs of a Ruby and the layout in offsets.d/ for its version."""
-    for ruby in DEBUG_RUBIES:
-        file = SCRIPTS.parent / "offsets.d" / f"{ruby.version}-x86_64.layout"
-        if file.exists():
-            yield pytest.param(ruby, file, id=ruby.id)
-
-
-@pytest.mark.parametrize("ruby_here, file", shipped())
-def test_shipped_layout_agrees(ruby_here, file, tmp_path):
-    text = file.read_text()
-    if not ruby_here.has_yjit:
-        text = as_built_without_jit(text)
-    result = check_layouts(ruby_here, tmp_path, text.splitlines())
-    assert result.returncode == 0, result.stdout + result.stderr
+    assert counts[0] == counts[1] == int(layout[-1].split(" ")[1]) + headers
 
 
 def add(line, word, number):
@@ -482,6 +473,7 @@ def test_layout_differs(debug_ruby, layout, tmp_path):
     assert next(told, None) is None
 
 
+@pytest.mark.newest_ruby
 def test_layout_refusals(debug_ruby, tmp_path):
     result = check_layout(debug_ruby.elf, f"check-layout {tmp_path}/none")
     assert result.returncode == 1

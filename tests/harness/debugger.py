@@ -21,9 +21,10 @@ class Debugger:
         """Loads a script of commands. `errors` is the path of a file for what it writes to standard error."""
         self.seconds = seconds  # for any one look
         self.errors = open(errors, "w+", errors="backslashreplace")
-        settings = [word for line in ("set prompt", "set style enabled off", "set confirm off") for word in ("-iex", line)]
+        settings = ("set prompt", "set style enabled off", "set confirm off", "set width 0", "set height 0")
+        plain = [word for word in GDB if word != "-batch"]
         self.process = subprocess.Popen(
-            [*(word for word in GDB if word != "-batch"), "-q", *settings, "-iex", "set width 0", "-iex", "set height 0", "-x", script],
+            [*plain, "-q", *(word for line in settings for word in ("-iex", line)), "-x", script],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True, errors="backslashreplace",
         )  # fmt: skip
         self._run()
