@@ -1,5 +1,6 @@
 """Programs with the types of a Ruby that never was, made from fields.def and tests/dwarf/: compiled in many ways."""
 
+import functools
 import pathlib
 import re
 import subprocess
@@ -52,6 +53,7 @@ def members(tree, depth=1):
     return text
 
 
+@functools.cache
 def types(special):
     """types.h: every struct and enumerator of fields.def that special.h does not have, and a list of them all."""
     with open(ROOT / "gen/fields.def", encoding="utf-8") as file:
@@ -67,7 +69,7 @@ def types(special):
         text += f"struct {name} {{\n{members(nested(paths))}\tchar behind_all;\n}};\n"
         truth.append(f'STRUCT(struct {name}, "{name}")')
         truth += [f'MEMBER(struct {name}, "{name}", {path})' for path in paths]
-        users += f"struct {name} use_{name};\n"
+        users += f"\tstruct {name} use_{name};\n"
     values = []
     constants = [entry.names[0] for entry in fields.entries["constant"]]
     enumerators = [entry for entry in fields.entries["enumerator"] if entry.names[0] not in constants]
@@ -77,9 +79,11 @@ def types(special):
         values.append(f"\t{entry.names[0]} = {value},\n")
         truth.append(f"ENUMERATOR({entry.names[0]})")
     text += f"enum all_of_them {{\n{''.join(values)}}};\n"
-    users += "enum all_of_them use_enumerators;\n"
+    users += "\tenum all_of_them use_enumerators;\n"
     for name in re.findall(r"^struct (\w+) \{", special, re.M):
-        users += f"struct {name} use_{name};\n"
+        users += f"\tstruct {name} use_{name};\n"
+    # One variable of them all: a linker that optimises can make a unit of each variable.
+    users = f"struct {{\n{users}}} use_all;\n"
     defined = "#define GENERATED_TRUTH(STRUCT, MEMBER, ENUMERATOR) \\\n\t" + " \\\n\t".join(truth) + "\n"
     return f'{text}\n#include "special.h"\n\n{users}\n{defined}'
 
