@@ -58,11 +58,11 @@ def test_table_tells_shares(ruby, rbdump, tmp_path):
 
 
 @pytest.mark.outer_rubies
-def test_places_are_of_wrong_samples_only(ruby, rbdump, tmp_path):
+def test_places_are_of_wrong_samples_only(ruby, rbdump, tmp_path, times):
     """Where a thread was stopped whose stack was accepted after some steps is in the log, not among those places."""
     with Graph(ruby, "churn", tmp_path) as graph:
         table, report, lines = reported(
-            rbdump, graph, "-m", "paused-naive,paused", "-r", 20000, "-n", 10000, "--on-torn", "step"
+            rbdump, graph, "-m", "paused-naive,paused", "-r", 20000, "-n", times(6_000, 10_000), "--on-torn", "step"
         )
     modes = {mode["mode"]: mode for mode in report["modes"]}
     stepped = [line for line in lines if line["reason"] == "stepped"]
@@ -102,14 +102,17 @@ def test_checks_say_nothing_against_what_is_right(ruby, rbdump, tmp_path, varian
 @pytest.mark.long
 @pytest.mark.any_ruby
 def test_seed_orders_the_blocks(ruby, rbdump, tmp_path):
-    """By an oracle that nothing is legal by, each sample has a line: whose follow whose is the order of their blocks."""
+    """
+    By an oracle that nothing is legal by, each sample has a line: whose follow whose is the order of their blocks, of which
+    each mode has two: one lasts 0.25 s.
+    """
     names = ["unpaused-naive", "unpaused-once"]
     with Graph(ruby, "churn", tmp_path) as graph:
         graph.oracle.write_text(json.dumps({"schema_version": 1, "roots": [], "frames": {}}))
 
         def order(seed):
-            _, _, lines = reported(rbdump, graph, "-m", ",".join(names), "-r", 20000, "-n", 2000, "--seed", seed)
-            assert len(lines) == 4000
+            _, _, lines = reported(rbdump, graph, "-m", ",".join(names), "-r", 1000, "-n", 500, "--seed", seed)
+            assert len(lines) == 1000
             return [mode for mode, _ in itertools.groupby(line["mode"] for line in lines)]
 
         assert order(1) == order(1) != order(2)

@@ -66,7 +66,10 @@ def test_crowd(ruby, start, rbdump, mode):
 @pytest.mark.any_ruby
 @pytest.mark.since((3, 3), "M:N threads")
 def test_too_many_threads(ruby, start, rbdump):
-    """More threads than rbdump lists, which M:N makes cheap: as many are shown, and that there are more is said."""
+    """
+    More threads than rbdump lists, which M:N makes cheap: as many are shown, and that there are more is said. In which words,
+    if it is not JSON, says unit/test_render_both.c.
+    """
     target = start(ruby, "crowd.rb", str(THREADS_MAX + 16), environment={"RUBY_MN_THREADS": "1"})
     for mode in ([], ["--no-stop"]):
         answer = dump(rbdump, target.pid, *mode, status=1)
@@ -74,10 +77,6 @@ def test_too_many_threads(ruby, start, rbdump):
         assert len(answer["threads"]) == THREADS_MAX
         assert {thread["verdict"] for thread in answer["threads"]} == {"complete"}
         assert answer["threads"][0]["main"]
-    done = run(rbdump, "-p", target.pid)
-    assert done.returncode == 1
-    assert done.stderr == ""
-    assert "\nThreads may be missing: the list is too long for rbdump\n" in done.stdout
     assert is_untouched(target.pid)
     assert target.release() == 0
 
