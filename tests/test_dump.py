@@ -89,6 +89,13 @@ def target(case):
         started.close()
 
 
+@pytest.fixture(scope="module")
+def answer(target, rbdump):
+    """What rbdump says of the target, once nothing runs in it any more."""
+    wait_until_it_reads(target.pid)
+    return dump(rbdump, target.pid)
+
+
 def qualified(label):
     """Whether Ruby itself names the class, or whether there is none to name: then `name` is the same."""
     return re.fullmatch(r"(block (\(\d+ levels\) )?in )?([A-Z]\w*(::[A-Z]\w*)*[#.].+|<.*>|singleton class)", label, re.S)
@@ -103,8 +110,7 @@ def check_names(answer, ruby):
         assert not wrong
 
 
-def test_frames(target, case, rbdump):
-    answer = dump(rbdump, target.pid)
+def test_frames(target, case, answer):
     check(answer, target, case.ruby)
     check_names(answer, case.ruby)
     if "lacks" in target.ready:
@@ -122,16 +128,15 @@ def test_frames_unpaused(target, case, rbdump):
     check(dump(rbdump, target.pid, "--no-stop"), target, case.ruby, mode="unpaused")
 
 
-def test_text(target, rbdump):
+def test_text(target, rbdump, answer):
     """`path:line:in 'label'`, the same frames as in the JSON, and nothing that a terminal would obey."""
-    wait_until_it_reads(target.pid)
     done = run(rbdump, "-p", target.pid, "--all")
     assert (done.returncode, done.stderr) == (0, "")
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", done.stdout)
     shown = re.findall(r"^ {4}(.*):(-?\d+):in '(.*)'", done.stdout, re.M)
     expected = [
         (frame["path"], str(frame["line"]), frame["label"])
-        for thread in dump(rbdump, target.pid)["threads"]
+        for thread in answer["threads"]
         for frame in thread["frames"]
         if frame["line"] is not None
     ]
