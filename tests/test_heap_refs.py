@@ -562,3 +562,39 @@ def test_dump_all(ruby, rbdump, tmp_path):
         lines = len(file.read_text().splitlines())
         read = subprocess.run(["heapy", "read", file], check=True, capture_output=True, text=True, timeout=60).stdout
         assert re.search(rf"^Count: {lines}$", read, re.M), read
+
+
+TRACED = """
+require "objspace"
+ObjectSpace.trace_object_allocations_start
+class Session; def initialize(number); @number = number; end; end
+KEPT = Array.new(300) { |i| [Session.new(i), "name #{i % 7} of a session that is long"] }
+GC.start
+GC.start
+file = File.open(ARGV[0], "w")
+ObjectSpace.dump_all(output: file)
+file.flush
+Process.kill(:STOP, $$)
+"""
+
+
+@pytest.mark.any_ruby
+@pytest.mark.since((2, 7), "a dump that is complete before its file is closed")
+def test_heapy(ruby, rbdump, tmp_path):
+    """heapy says the same of both dumps: how many objects and bytes the line has allocated that keeps them, and duplicates."""
+    script, own, mine = tmp_path / "traced.rb", tmp_path / "own.json", tmp_path / "mine.json"
+    script.write_text(TRACED)
+    with subprocess.Popen([ruby.path, "--disable-gems", script, own]) as program:
+        try:
+            assert os.WIFSTOPPED(os.waitpid(program.pid, os.WUNTRACED)[1])
+            done = run(rbdump, "heap", "-f", "objspace", "-o", mine, program.pid)
+        finally:
+            program.kill()
+    assert done.returncode == 0, done.stderr
+    told = []
+    for file in (own, mine):
+        said = subprocess.run(["heapy", "read", file, "all"], check=True, capture_output=True, text=True, timeout=60).stdout
+        memory, objects, _, duplicates = re.split(r"^(?:object count|High Ref Counts|Duplicate strings).*$", said, flags=re.M)
+        told.append([re.search(rf"^ +(\d+)  {script}:5$", part, re.M)[1] for part in (memory, objects)])
+        told[-1].append({part for part in duplicates.split("\n\n") if f"{script}:5" in part})
+    assert told[0] == told[1] and int(told[0][1]) >= 900 and len(told[0][2]) == 7, told
