@@ -97,9 +97,9 @@ def test_sites(ruby, rbdump, tmp_path, how):
         {"initialize", "[]"} | ({"new"} if calls_new else set()) | ({"record"} if ruby.series >= (2, 7) else set())
     )
     different = {address: (site, mine[address]) for address, site in own.items() if site != mine[address]}
-    # Records of objects that have had the slot before, and were of another type, are left out.
+    # Records of objects that have had the slot before, and were of another type, are left out. Ruby writes them.
     left_out = int((re.search(r"(\d+) records of where an object was allocated are left out", done.stderr) or [0, 0])[1])
-    assert all(mine_of == {} for _, mine_of in different.values()), different
+    assert "could not be read" not in done.stderr and all(mine_of == {} for _, mine_of in different.values()), different
     # Up to 2.6, these are also some that have had a record before.
     assert len(different) <= left_out + (20 if ruby.series < (2, 7) else 0) and (how == "block" or left_out == 0)
     generation = own[address]["generation"]

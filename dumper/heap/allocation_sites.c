@@ -63,7 +63,7 @@ struct allocation_sites {
 		uint64_t symbol;
 		struct text name;
 	} methods[METHODS_KEPT];
-	uint64_t refused;
+	uint64_t refused, others;
 	bool incomplete, no_memory;
 };
 
@@ -394,13 +394,16 @@ static bool is_of_type(const struct layout *layout, uint64_t flags, uint64_t oth
 	return ((flags ^ others) & (uint64_t)layout->enumerators[E_RUBY_T_MASK].value) == 0;
 }
 
-static bool read_record(struct allocation_sites *sites, uint64_t info, uint64_t flags, struct allocation_site *ret)
+/* *of_type receives whether the record, if it can be read, is of an object of the type that `flags` have. */
+static bool read_record(struct allocation_sites *sites, uint64_t info, uint64_t flags, bool *of_type,
+			struct allocation_site *ret)
 {
 	struct access access = access_begin(sites->infos, sites->walk->ruby->layout);
 	uint64_t words[INFO_WORDS];
 
-	if (!access_bytes(&access, info, words, sizeof(words)) || !is_of_type(access.layout, words[FLAGS], flags))
+	if (!access_bytes(&access, info, words, sizeof(words)))
 		return false;
+	*of_type = is_of_type(access.layout, words[FLAGS], flags);
 	ret->line = (int64_t)words[LINE];
 	ret->generation = words[GENERATION];
 	/* `living` is an int; what is behind it is not set. A line was an int. */
@@ -412,15 +415,23 @@ static bool read_record(struct allocation_sites *sites, uint64_t info, uint64_t 
 bool allocation_sites_find(struct allocation_sites *sites, uint64_t object, uint64_t flags, struct allocation_site *ret)
 {
 	const size_t i = array_first(sites->records, sites->nr_records, record, record->object >= object);
+	bool of_type;
 
 	if (i == sites->nr_records || sites->records[i].object != object)
 		return false;
 	if ((i < sites->first || i >= sites->end) && !copy_batch(sites, i))
 		return false;
-	if (read_record(sites, sites->records[i].info, flags, ret))
-		return true;
-	sites->refused++;
-	return false;
+	if (!read_record(sites, sites->records[i].info, flags, &of_type, ret)) {
+		sites->refused++;
+		return false;
+	}
+	sites->others += !of_type;
+	return of_type;
+}
+
+uint64_t allocation_sites_of_others(const struct allocation_sites *sites)
+{
+	return sites->others;
 }
 
 uint64_t allocation_sites_refused(const struct allocation_sites *sites)

@@ -51,6 +51,9 @@ void allocation_sites_destroy(struct allocation_sites *sites); /* NULL is fine *
 bool allocation_sites_find(struct allocation_sites *sites, uint64_t object, uint64_t flags,
 			   struct allocation_site *ret);
 
+/* How many records were left out until now because they are of an object of another type, which has had the slot before. */
+uint64_t allocation_sites_of_others(const struct allocation_sites *sites);
+
 /*
  * How many records could not be used until now: because they do not pass the checks, or because the program has changed
  * them meanwhile.

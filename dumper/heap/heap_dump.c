@@ -73,8 +73,13 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 
 static void tell_sites(const struct allocation_sites *sites)
 {
-	const uint64_t refused = allocation_sites_refused(sites);
+	const uint64_t refused = allocation_sites_refused(sites), others = allocation_sites_of_others(sites);
 
+	if (others > 0)
+		note("%" PRIu64
+		     " records of where an object was allocated are left out: each is of an object of another "
+		     "type, which has had the slot before.",
+		     others);
 	if (refused > 0)
 		note("%" PRIu64
 		     " records of where an object was allocated could not be read, or have a form that rbdump "

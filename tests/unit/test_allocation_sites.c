@@ -227,17 +227,19 @@ static void test_refused(void **state)
 		size_t word;
 		uint64_t value;
 	} wrong[] = {{LIVING, 2},      {PATH, 8},	 {LINE, UINT64_C(1) << 31},
-		     {CLASS_PATH, 12}, {METHOD, 0x1000}, {GENERATION, OBJECTS + 1},
-		     {FLAGS, 1}};
+		     {CLASS_PATH, 12}, {METHOD, 0x1000}, {GENERATION, OBJECTS + 1}};
 	struct allocation_site site;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		put_info(i, wrong[i].word, wrong[i].value);
+	/* A record that passes, of an object of another type. */
+	put_info(6, FLAGS, 1);
 	read_sites();
 	for (size_t i = 0; i < OBJECTS; i++)
 		assert_int_equal(find(i, &site), i == 7);
-	assert_int_equal(allocation_sites_refused(scene.sites), 7);
+	assert_int_equal(allocation_sites_refused(scene.sites), 6);
+	assert_int_equal(allocation_sites_of_others(scene.sites), 1);
 }
 
 /* Without one of the marks by which it is recognised, nothing is taken for a traceobj_arg. */
