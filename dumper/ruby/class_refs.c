@@ -30,15 +30,24 @@ static void give_class_variable(struct refs_walk *walk, uint64_t id, uint64_t en
 	refs_give(walk, access_member(walk->access, entry, F_cvar_entry_cref), REF_CLASS_VARIABLE, id, REF_EXACT);
 }
 
+/* Where the entries of a struct rb_class_cc_entries are. Since 4.0, they are in the struct itself. */
+static uint64_t entries_of(struct access *access, uint64_t caches)
+{
+	return access->layout->members[F_cc_entries_entries].size == 0
+		   ? access_address(access, caches, F_cc_entries_entries)
+		   : access_member(access, caches, F_cc_entries_entries);
+}
+
 /*
- * Gives what is known of the calls of one method. imemo.c, cc_table_mark_i, v3_4_0 to v3_4_9; gc.c, v3_0_0 to v3_3_11:
- * if the method is no longer the one that is called, Ruby frees the entry instead.
+ * Gives what is known of the calls of one method. vm_method.c, mark_cc_entry_i, v4_0_0 to v4_0_5 and head; imemo.c,
+ * cc_table_mark_i, v3_4_0 to v3_4_9; gc.c, v3_0_0 to v3_3_11: if the method is no longer the one that is called, Ruby frees
+ * the entry instead.
  */
 static void give_call_caches(struct refs_walk *walk, uint64_t id, uint64_t caches)
 {
 	struct access *access = walk->access;
 	const uint64_t cme = access_member(access, caches, F_cc_entries_cme);
-	const uint64_t entries = access_member(access, caches, F_cc_entries_entries);
+	const uint64_t entries = entries_of(access, caches);
 	const uint64_t count = access_member(access, caches, F_cc_entries_len);
 
 	if (access->failed || value_flags(access, cme) & access_enum(access, E_METHOD_ENTRY_INVALIDATED))
@@ -56,6 +65,21 @@ static void give_call_caches(struct refs_walk *walk, uint64_t id, uint64_t cache
 	}
 }
 
+bool class_refs_caches_are_known(const struct layout *layout)
+{
+	return layout_has(layout, F_id_table_capa) && layout_has(layout, F_id_table_items) &&
+	       layout->sizes[S_id_item].present && layout_has(layout, F_cc_entries_cme) &&
+	       layout_has(layout, F_cc_entries_entries) && layout_has(layout, F_cc_entries_len) &&
+	       layout_has(layout, F_cc_entry_cc) && layout->sizes[S_cc_entry].present &&
+	       layout->enumerators[E_METHOD_ENTRY_INVALIDATED].present;
+}
+
+bool class_refs_caches(struct refs_walk *walk, uint64_t table)
+{
+	refs_each_id(walk, table, give_call_caches);
+	return !walk->access->failed;
+}
+
 /* Whether the layout has the members of the tables that this Ruby has. */
 static bool tables_are_known(const struct layout *layout)
 {
@@ -67,10 +91,7 @@ static bool tables_are_known(const struct layout *layout)
 	    !layout_has(layout, F_classext_callable_m_tbl) ||
 	    !(layout_has(layout, F_class_m_tbl) || layout_has(layout, F_classext_m_tbl)))
 		return false;
-	if (!objects && layout_has(layout, F_classext_cc_tbl) &&
-	    !(layout_has(layout, F_cc_entries_cme) && layout_has(layout, F_cc_entries_entries) &&
-	      layout_has(layout, F_cc_entries_len) && layout->sizes[S_cc_entry].present &&
-	      layout->enumerators[E_METHOD_ENTRY_INVALIDATED].present))
+	if (!objects && layout_has(layout, F_classext_cc_tbl) && !class_refs_caches_are_known(layout))
 		return false;
 	if (objects)
 		return layout_has(layout, F_classext_fields) && layout_has(layout, F_classext_classpath) &&

@@ -2,8 +2,8 @@
  * The references of classes, modules and included modules (T_CLASS, T_MODULE, T_ICLASS), except RBasic.klass.
  *
  * Based on Ruby's sources, 2.5.0 to 4.0.5 and head: gc.c (gc_mark_children; since 3.4 rb_gc_mark_children; since 4.0
- * gc_mark_classext_module and gc_mark_classext_iclass), internal/class.h, constant.h, id_table.c. Up to Ruby 2.4, id
- * tables have other forms, so only some of the references are known; up to 2.2, constants are in st_tables.
+ * gc_mark_classext_module and gc_mark_classext_iclass), internal/class.h, constant.h, id_table.c, vm_method.c. Up to Ruby
+ * 2.4, id tables have other forms, so only some of the references are known; up to 2.2, constants are in st_tables.
  *
  * References that Ruby does not mark are omitted: subclasses, the origin of a class, and up to Ruby 3.1 the class that
  * includes a module.
@@ -22,6 +22,15 @@ bool class_refs(struct refs_walk *walk);
 
 /* Gives the references of a T_ICLASS. Returns whether all references are known. */
 bool iclass_refs(struct refs_walk *walk);
+
+/* Whether the layout has what class_refs_caches() needs. */
+bool class_refs_caches_are_known(const struct layout *layout);
+
+/*
+ * Gives the references of a table of calls of a class's methods: an id table of structs rb_class_cc_entries. Returns whether
+ * all of it could be read.
+ */
+bool class_refs_caches(struct refs_walk *walk, uint64_t table);
 
 /*
  * A sentence that says which references of classes are not known, and which member of the layout is missing; NULL: all are

@@ -1,5 +1,6 @@
 #include "ruby/data_refs.h"
 
+#include "ruby/class_refs.h"
 #include "ruby/malloc_chunk.h"
 #include "ruby/thread_refs.h"
 
@@ -100,6 +101,8 @@ static bool is_known(const struct refs_walk *walk, enum data_kind kind, uint64_t
 	case DATA_THREAD:
 	case DATA_FIBER:
 		return thread_refs_are_known(layout);
+	case DATA_CALLS:
+		return class_refs_caches_are_known(layout);
 	default:
 		return false;
 	}
@@ -137,6 +140,8 @@ static bool by_kind(struct refs_walk *walk, enum data_kind kind, uint64_t data)
 		return thread_refs(walk, data);
 	case DATA_FIBER:
 		return fiber_refs(walk, data);
+	case DATA_CALLS:
+		return class_refs_caches(walk, data);
 	default:
 		return false;
 	}

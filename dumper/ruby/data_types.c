@@ -28,6 +28,7 @@ static const struct {
     {"set", DATA_SET},
     {"VM/thread", DATA_THREAD},
     {"fiber", DATA_FIBER},
+    {"VM/cc_table", DATA_CALLS},
 };
 
 static size_t place_of(uint64_t address)

@@ -5,7 +5,7 @@
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
  * include/ruby/ruby.h); thread_sync.c, proc.c, vm.c, cont.c, iseq.c, variable.c,
- * memory_view.c, vm_backtrace.c, set.c (the names).
+ * memory_view.c, vm_backtrace.c, set.c, vm_method.c (the names).
  */
 #ifndef RBDUMP_DATA_TYPES_H
 #define RBDUMP_DATA_TYPES_H
@@ -29,6 +29,7 @@ enum data_kind {
 	DATA_SET,	  /* since v4_0_0; before, a Set is an Object */
 	DATA_THREAD,
 	DATA_FIBER,
+	DATA_CALLS, /* since v4_0_0: what is known of the calls of a class's methods */
 };
 
 /* A type that was read before, and is kept. */
