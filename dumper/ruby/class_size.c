@@ -100,7 +100,8 @@ static bool add_ivars(struct access *access, uint64_t shape, uint64_t *ret)
 
 /*
  * gc.c, rb_obj_memsize_of, v4_0_0 to v4_0_5 and head: not all tables are counted, and the array of superclasses is counted
- * twice. A class of several boxes has several rb_classext_struct, which are not looked at.
+ * twice. The table of class variables is counted until v4_0_3: since then it is an object. A class of several boxes has
+ * several rb_classext_struct, which are not looked at.
  */
 static bool boxed_class_size(struct access *access, uint64_t klass, uint64_t flags, uint64_t *ret)
 {
@@ -113,6 +114,8 @@ static bool boxed_class_size(struct access *access, uint64_t klass, uint64_t fla
 		return false;
 	add_id_table(access, of_ext(access, klass, F_classext_m_tbl), ret);
 	add_id_table(access, of_ext(access, klass, F_classext_const_tbl), ret);
+	if (!layout->enumerators[E_imemo_cvar_entry].present)
+		add_id_table(access, of_ext(access, klass, F_classext_cvc_tbl), ret);
 	if (of_ext(access, klass, F_classext_with_self) != 0)
 		*ret += 2 * (of_ext(access, klass, F_classext_superclass_depth) + 1) * 8;
 	return !access->failed;
