@@ -50,6 +50,7 @@ class Objects:
         )  # fmt: skip
         self.pid = self.process.pid
         self.series = ruby.series
+        self.has_debug = ruby.has_debug
         self.types = TYPES if ruby.series >= (2, 3) else OLD_TYPES
 
     def __enter__(self):

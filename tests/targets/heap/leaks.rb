@@ -33,11 +33,10 @@ end
 orders, done = Queue.new, Queue.new
 worker = Thread.new do
   Thread.current[:pending] = []
-  while (count = orders.pop)
-    count.times { Thread.current[:pending] << InThread.new }
-    done << true
-  end
+  done << true
+  orders.pop
 end
+done.pop
 held = [nil]
 Truth.hold(held)
 names = 0
@@ -45,13 +44,16 @@ $stdout.sync = true
 puts "ready"
 while $stdin.gets
   size = Store.size
-  2_000.times { |number| Store.fetch(size + number) }
-  2_000.times { |number| subscribe(number) }
-  2_000.times { held << InExtension.new }
+  # Afterwards, no stack of a thread that lives has the last object of a class.
+  Thread.new do
+    2_000.times { |number| Store.fetch(size + number) }
+    2_000.times { |number| subscribe(number) }
+    2_000.times { held << InExtension.new }
+    2_000.times { worker[:pending] << InThread.new }
+    nil
+  end.join
   # The names of instance variables are never freed.
   2_000.times { Object.new.instance_variable_set("@leaked_name_#{names += 1}", nil) }
-  orders << 2_000
-  done.pop
   3.times { GC.start }
   puts "done"
 end
