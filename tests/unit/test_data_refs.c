@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "given_refs.h"
+#include "ruby/class_refs.h"
 #include "ruby/data_size.h"
 #include "ruby/thread_refs.h"
 #include "synthetic.h"
@@ -114,6 +115,59 @@ static void test_queues(void **state)
 	given = refs_of(s, new_data(s, "queue", queue));
 	assert_false(given.all);
 	assert_int_equal(times(&given, OBJECT(1), REF_DATA, REF_CONSERVATIVE), 1);
+}
+
+/* What is known of the calls of two methods; that of the first is no longer the one that is called. */
+static uint64_t new_calls(struct synthetic *s, uint64_t first, uint64_t second)
+{
+	const uint64_t table = synthetic_struct(s, S_id_table), size = (uint64_t)s->layout->sizes[S_id_item].value;
+	const uint64_t items = synthetic_allocate(s, 2 * size), methods[] = {first, second};
+
+	synthetic_set(s, table, F_id_table_capa, 2);
+	synthetic_set(s, table, F_id_table_items, items);
+	for (uint64_t i = 0; i < 2; i++) {
+		const uint64_t caches = synthetic_struct(s, S_cc_entries), entry = synthetic_struct(s, S_cc_entry);
+
+		synthetic_set(s, items + i * size, F_id_item_key, i + 1);
+		synthetic_set(s, items + i * size, F_id_item_val, caches);
+		synthetic_set(s, caches, F_cc_entries_cme, methods[i]);
+		synthetic_set(s, caches, F_cc_entries_len, 1);
+		if (s->layout->members[F_cc_entries_entries].size != 0)
+			synthetic_set(s, caches, F_cc_entries_entries, entry);
+		else
+			s->layout->members[F_cc_entries_entries].offset = (uint32_t)(entry - caches);
+		synthetic_set(s, entry, F_cc_entry_cc, OBJECT(i + 1));
+	}
+	return table;
+}
+
+/* In 4.0, the entries are in the struct itself. */
+static void test_calls(void **state)
+{
+	struct synthetic *s = *state;
+	const uint64_t valid = synthetic_imemo(s, S_ment, E_imemo_ment),
+		       invalid = synthetic_imemo(s, S_ment, E_imemo_ment);
+	struct access access = ruby_access(&s->ruby);
+	struct given given;
+	uint64_t calls;
+
+	synthetic_without(s, F_cc_entry_ci);
+	synthetic_set(s, invalid, F_basic_flags,
+		      access_member(&access, invalid, F_basic_flags) | synthetic_enum(s, E_METHOD_ENTRY_INVALIDATED));
+	assert_true(class_refs_caches_are_known(s->layout));
+	for (int own = 0; own < 2; own++) {
+		if (own)
+			s->layout->members[F_cc_entries_entries].size = 0;
+		given = refs_of(s, new_data(s, "VM/cc_table", new_calls(s, invalid, valid)));
+		assert_true(given.all);
+		assert_int_equal(given.count, 2);
+		assert_int_equal(times(&given, valid, REF_METHOD, REF_EXACT), 1);
+		assert_true(has_part(&given, OBJECT(2), "cc"));
+	}
+	calls = new_data(s, "VM/cc_table", new_calls(s, invalid, valid));
+	synthetic_without(s, F_cc_entries_cme);
+	given = refs_of(s, calls);
+	assert_false(given.all);
 }
 
 /* The name of a type ends where the memory ends. */
@@ -522,6 +576,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_queues, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_calls, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_name_at_the_end, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_itself, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_code, synthetic_set_up, synthetic_tear_down),
