@@ -1,4 +1,4 @@
-/* Names of classes and modules, as several eras of Ruby store them. */
+/* Names of classes and modules, as several eras of Ruby store them; the size of a class. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "ruby/class.h"
+#include "ruby/class_size.h"
 #include "synthetic.h"
 
 static void assert_path(struct synthetic *s, uint64_t klass, const char *expected, bool permanent)
@@ -526,6 +527,34 @@ static void test_old_refinements(void **state)
 #define MODERN(test) cmocka_unit_test_setup_teardown(test, synthetic_set_up, synthetic_tear_down)
 #define OLD(test)    cmocka_unit_test_setup_teardown(test, set_up_old, synthetic_tear_down)
 
+static uint64_t size_of(struct synthetic *s, uint64_t klass)
+{
+	struct access access = ruby_access(&s->ruby);
+	uint64_t steps = 1000, ret = 0;
+
+	assert_true(class_size(&access, klass, access_member(&access, klass, F_basic_flags), 0, &steps, &ret));
+	return ret;
+}
+
+/* In 4.0, Ruby counts the table of class variables as long as it is no object. */
+static void test_size_of_class_variables(void **state)
+{
+	struct synthetic *s = *state;
+	const uint64_t klass = new_class(s, "A"), table = synthetic_struct(s, S_id_table);
+	const uint64_t ext = synthetic_struct(s, S_classext);
+	uint64_t before;
+
+	synthetic_with(s, F_classext_box);
+	synthetic_set(s, klass, F_class_ptr, ext);
+	before = size_of(s, klass);
+	synthetic_set(s, table, F_id_table_capa, 4);
+	synthetic_set(s, ext, F_classext_cvc_tbl, table);
+	assert_int_equal(size_of(s, klass), before);
+	synthetic_without_enumerator(s, E_imemo_cvar_entry);
+	assert_int_equal(size_of(s, klass), before + (uint64_t)(s->layout->sizes[S_id_table].value +
+								4 * s->layout->sizes[S_id_item].value));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -539,6 +568,7 @@ int main(void)
 	    MODERN(test_circles),
 	    MODERN(test_much_text),
 	    MODERN(test_no_class),
+	    MODERN(test_size_of_class_variables),
 	    OLD(test_old_paths),
 	    OLD(test_class_id),
 	    OLD(test_old_bounds),
