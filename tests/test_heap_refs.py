@@ -487,6 +487,7 @@ class Session
   end
 end
 KEPT = Array.new(3_000) { |number| Session.new(number) }
+SHADY = Array.new(200) { Fiber.new {} }
 20.times { |number| Object.autoload("Later#{number}", "/nowhere/#{number}.rb") }
 GC.start
 GC.start
