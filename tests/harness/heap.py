@@ -113,3 +113,13 @@ def leaking(ruby, extension, rbdump, folder, *arguments):
             yield program, before
         finally:
             program.kill()
+
+
+def written(lines):
+    """What -f objspace has written: the objects by their addresses. Each reference leads to a line, as tools expect."""
+    parsed = [json.loads(line) for line in lines]
+    roots = [one["root"] for one in parsed if one["type"] == "ROOT"]
+    assert len(roots) == len(set(roots))
+    addresses = {one["address"] for one in parsed if one["type"] != "ROOT"}
+    assert {ref for one in parsed for ref in one.get("references", ())} <= addresses
+    return {int(one["address"], 16): one for one in parsed if one["type"] not in ("ROOT", "NONE", "SHAPE")}
