@@ -252,7 +252,7 @@ def test_refusals(ruby, rbdump, extension):
 @pytest.mark.newest_ruby
 def test_interrupted(ruby, rbdump):
     """^C during the looks at a program that collects all the time: the last whole look, or what was read, which is said."""
-    script = "KEPT = Array.new(800_000) { Object.new }; $stdout.sync = true; puts 'ready'; Thread.new { $stdin.read; exit!(0) }; loop { GC.start }"
+    script = "KEPT = Array.new(2_000_000) { Object.new }; $stdout.sync = true; puts 'ready'; Thread.new { $stdin.read; exit!(0) }; loop { GC.start }"
     with subprocess.Popen([ruby.path, "--disable-gems", "-e", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
         assert program.stdout.readline() == b"ready\n"
         terminal, theirs = os.openpty()
@@ -269,6 +269,6 @@ def test_interrupted(ruby, rbdump):
     assert running.returncode == (PARTIAL if interrupted else 0) and answer["complete"] == (not interrupted)
     kept = [row for row in answer["classes"] if (row["class"], row["type"]) == ("Object", "T_OBJECT")]
     if not interrupted:
-        assert kept[0]["objects"] >= 800_000 and answer["looks"] > 0
+        assert kept[0]["objects"] >= 2_000_000 and answer["looks"] > 0
     elif kept:
         assert kept[0]["high"] >= kept[0]["objects"]
