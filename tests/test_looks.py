@@ -210,10 +210,14 @@ def test_watch_text(ruby, rbdump):
 def after_a_look(process):
     """Waits until rbdump has taken at least one whole look: what it has read tells."""
 
+    def has_read():
+        return int(re.search(r"rchar: (\d+)", pathlib.Path(f"/proc/{process.pid}/io").read_text())[1])
+
     def waits():
-        return pathlib.Path(f"/proc/{process.pid}/syscall").read_text().split()[0] == SYS_PPOLL and int(
-            re.search(r"rchar: (\d+)", pathlib.Path(f"/proc/{process.pid}/io").read_text())[1]
-        )
+        # Between two looks only if it has not begun another one meanwhile.
+        before = has_read()
+        is_between = pathlib.Path(f"/proc/{process.pid}/syscall").read_text().split()[0] == SYS_PPOLL
+        return is_between and has_read() == before and before
 
     before = wait_until(waits, "rbdump waits for the next look")
     wait_until(lambda: waits() > before, "rbdump has taken a look")
