@@ -7,8 +7,8 @@ variable, the others are short Strings, long Strings and Hashes. Three runs of e
 bench/heap.py --looks N: N looks at a Rails application that answers requests, in blocks of 50; after each block, the same time
 without looks. Prints how long the requests took in both; a request that fails ends it.
 
-bench/heap.py --clock N: N looks at a program with a million objects that reads its clock again and again; after each look, one
-at another such program that waits, and then the same time without one. Prints how often the first program did not run for more
+bench/heap.py --clock N: N looks at a program with a million objects that reads its clock again and again; after each look, as
+long looks at another such program, which waits, and as long none. Prints how often the first program did not run for more
 than a millisecond in each case, and for how long. The first program is bound to a CPU, and the looks at the other one to the
 other CPUs, where rbdump itself goes for the first. So these show what the machine does when its other CPUs have as much to do:
 the host of a virtual machine may then give it less time."""
@@ -82,11 +82,12 @@ class Target:
 
 
 def timed(pid, *arguments, cpus=None):
-    """(output, seconds, MB of memory) of one run, on some CPUs."""
+    """(output, seconds, MB of memory) of one run, which goes to some CPUs once it has begun."""
     began = time.monotonic()
-    command = [RBDUMP, "heap", *arguments, str(pid)]
-    bind = (lambda: os.sched_setaffinity(0, cpus)) if cpus else None
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=bind) as running:
+    bind = ["taskset", "-c", ",".join(map(str, cpus))] if cpus else []
+    with subprocess.Popen(
+        [*bind, RBDUMP, "heap", *arguments, str(pid)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as running:
         out = running.stdout.read()
         _, status, used = os.wait4(running.pid, 0)
         running.returncode = os.waitstatus_to_exitcode(status)
@@ -178,9 +179,11 @@ def clock(ruby, count, arguments):
         subprocess.run(["taskset", "-a", "-p", "-c", str(first), str(program.pid)], check=True, stdout=subprocess.DEVNULL)
         for _ in range(count):
             times = [time.monotonic_ns()]
-            for one, cpus in ((program, None), (other, others)):
-                timed(one.pid, *arguments, cpus=cpus)
-                times.append(time.monotonic_ns())
+            timed(program.pid, *arguments)
+            times.append(time.monotonic_ns())
+            while time.monotonic_ns() - times[1] < times[1] - times[0]:
+                timed(other.pid, *arguments, cpus=others)
+            times.append(time.monotonic_ns())
             time.sleep((times[1] - times[0]) / 1e9)
             times.append(time.monotonic_ns())
             for name, span in zip(spans, zip(times, times[1:])):
