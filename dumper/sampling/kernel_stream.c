@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "base/watchdog.h"
 #include "sampling/kernel_current.h"
 #include "sampling/kernel_limit.h"
@@ -17,8 +18,13 @@
 /* The room for records: of some 500 stacks of 100 frames. */
 #define RING_BYTES (8u << 20)
 
-/* How often the pieces of time lines are handed on. */
-#define FLUSH_NS UINT64_C(200000000)
+/*
+ * The pieces of time lines are handed on 5 times per second on average, at random distances of at least FLUSH_LEAST_NS. At a
+ * flush, the time since the last interrupt gets the stack of this interrupt, and not that of the next one. If flushes kept
+ * step with a program that does something 5 times per second, this would always be to the advantage of the same method.
+ */
+#define FLUSH_LEAST_NS	UINT64_C(100000000)
+#define FLUSH_RANDOM_NS UINT64_C(200000000)
 
 /* A record may be written so long after its time. */
 #define MARGIN_NS UINT64_C(1000000)
@@ -49,6 +55,7 @@ struct kernel_stream {
 	size_t at, piece;  /* in PHASE_WAITS and PHASE_PIECES */
 	uint64_t until_ns; /* up to where the time lines are laid in this flush */
 	uint64_t flushed_ns, cached_ns;
+	uint64_t flush_ns;	  /* when the next flush is due */
 	bool holds;		  /* a record of the ring is still in use */
 	uint64_t behind_ns;	  /* of the next record, if there was no time to take it before the flush; else 0 */
 	uint64_t no_slots;	  /* how many stacks of the clock had no slot */
@@ -336,6 +343,13 @@ static void count_lost(struct kernel_stream *stream)
 	kernel_threads_lose(&stream->threads, stream->until_ns, stream->behind_ns == 0);
 }
 
+/* Notes the time of a flush, and when the next one is due. */
+static void flushed(struct kernel_stream *stream, uint64_t now_ns)
+{
+	stream->flushed_ns = now_ns;
+	stream->flush_ns = now_ns + FLUSH_LEAST_NS + random_next(&stream->slots.random) % FLUSH_RANDOM_NS;
+}
+
 /* Lays and resolves all time lines, whose pieces are handed on next. */
 static void begin_pieces(struct kernel_stream *stream)
 {
@@ -350,7 +364,7 @@ static void begin_pieces(struct kernel_stream *stream)
 		time_line_resolve(&stream->threads.of[i].line);
 	}
 	kernel_threads_choose_waits(&stream->threads, stream->options.rate, seconds);
-	stream->flushed_ns = stream->until_ns;
+	flushed(stream, stream->until_ns);
 	stream->phase = PHASE_PIECES;
 	stream->at = stream->piece = 0;
 }
@@ -415,7 +429,7 @@ static void begin_flush(struct kernel_stream *stream, uint64_t now_ns)
 static uint64_t flush_until(const struct kernel_stream *stream, uint64_t now_ns)
 {
 	if (stream->behind_ns != 0)
-		return stream->flushed_ns + FLUSH_NS;
+		return stream->flush_ns;
 	/* Whoever writes a record now writes the time before that, so there may be one of a moment ago. */
 	if (stream->follows)
 		return now_ns - MARGIN_NS;
@@ -449,7 +463,8 @@ static struct error *begin(struct stream *this)
 	stream->facts.since_ns = monotonic_ns();
 	error = kernel_maps_follow(&stream->options.maps, stream->session->target->pid, &stream->facts, stream->ring);
 	stream->follows = !error;
-	stream->flushed_ns = stream->cached_ns = monotonic_ns();
+	flushed(stream, monotonic_ns());
+	stream->cached_ns = stream->flushed_ns;
 	kernel_threads_keep(&stream->threads, stream->flushed_ns);
 	return error;
 }
@@ -482,14 +497,14 @@ static const struct observation *next(struct stream *this, bool *timed_out)
 			leave(stream);
 		now_ns = monotonic_ns();
 		kernel_limit_keep(&stream->limit, now_ns);
-		seen = take_records(stream, stream->flushed_ns + FLUSH_NS);
+		seen = take_records(stream, stream->flush_ns);
 		if (seen)
 			return seen;
 		/* If no thread has run since before the last flush, there are no new threads. */
 		if (stream->behind_ns == 0 &&
 		    (!stream->pace.idle || stream->records != 0 || stream->threads.wanted_ns != 0))
 			kernel_threads_keep(&stream->threads, now_ns);
-		if (stream->behind_ns != 0 || is_over(stream) || now_ns - stream->flushed_ns > FLUSH_NS + MARGIN_NS) {
+		if (stream->behind_ns != 0 || is_over(stream) || now_ns > stream->flush_ns + MARGIN_NS) {
 			begin_flush(stream, flush_until(stream, now_ns));
 			continue;
 		}
