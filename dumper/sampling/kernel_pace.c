@@ -1,5 +1,11 @@
 #include "sampling/kernel_pace.h"
 
+#include "base/random.h"
+
+/* The shortest distance between two flushes, and how much longer it can be. */
+#define FLUSH_LEAST_NS UINT64_C(100000000)
+#define FLUSH_MORE_NS  UINT64_C(200000000)
+
 /* How long each stack wakes rbdump after a new stack. */
 #define NEW_NS UINT64_C(100000000)
 
@@ -72,6 +78,11 @@ void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t clock_
 	pace->calm = (double)clock_stacks < FEW_STACKS * seconds && (double)wait_stacks < FEW_WAITS * seconds &&
 		     (double)pace->bytes * WAIT_CALM_MS / 1000 < (double)pace->ring_bytes / 8 * seconds;
 	pace->bytes = 0;
+}
+
+uint64_t kernel_pace_next_flush(uint64_t now_ns, uint64_t *random)
+{
+	return now_ns + FLUSH_LEAST_NS + random_next(random) % FLUSH_MORE_NS;
 }
 
 enum kernel_wakes kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now_ns)

@@ -1,12 +1,12 @@
 /*
- * Decides how rbdump waits for the records that a program in the kernel writes. Either the program wakes rbdump when it
- * has copied a stack, or rbdump looks for records at intervals. A wake-up takes more of the sampled thread's time than
- * the copy of a stack. But the names of a new stack must be read soon, before a garbage collection begins. A stack is
- * new if it is not in the stack cache (stack_cache.h). The program wakes rbdump for each stack if three conditions are
- * true: the rate is at most KERNEL_RATE_WAKES, rbdump has found a new stack in the last 0.1 s, and a collection had
- * begun in the five seconds before this new stack. The program also does so for ten seconds after a call of
- * kernel_pace_ask(). In all other cases, if there are few stacks, the program wakes rbdump only for the stacks of
- * running threads. If there are many stacks, the program does not wake rbdump at all.
+ * Decides how rbdump waits for the records that a program in the kernel writes, and when it flushes time lines. Either
+ * the program wakes rbdump when it has copied a stack, or rbdump looks for records at intervals. A wake-up takes more
+ * of the sampled thread's time than the copy of a stack. But the names of a new stack must be read soon, before a
+ * garbage collection begins. A stack is new if it is not in the stack cache (stack_cache.h). The program wakes rbdump
+ * for each stack if three conditions are true: the rate is at most KERNEL_RATE_WAKES, rbdump has found a new stack in
+ * the last 0.1 s, and a collection had begun in the five seconds before this new stack. The program also does so for
+ * ten seconds after a call of kernel_pace_ask(). In all other cases, if there are few stacks, the program wakes rbdump
+ * only for the stacks of running threads. If there are many stacks, the program does not wake rbdump at all.
  */
 #ifndef RBDUMP_KERNEL_PACE_H
 #define RBDUMP_KERNEL_PACE_H
@@ -63,6 +63,15 @@ void kernel_pace_found(struct kernel_pace *pace, size_t bytes);
  */
 void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t clock_stacks, size_t wait_stacks,
 			 double seconds);
+
+/*
+ * Returns when the next flush of time lines is due, after a flush at `now_ns`. There are 5 flushes per second on average,
+ * at random distances. At a flush, the time since the last clock interrupt gets the stack of this interrupt, and not the
+ * stack of the next one (time_line.h). If flushes kept step with a program that does something 5 times per second, the
+ * same methods would always be given this time.
+ *   random  the state of base/random.h
+ */
+uint64_t kernel_pace_next_flush(uint64_t now_ns, uint64_t *random);
 
 /* Returns for which records the program must wake rbdump. */
 enum kernel_wakes kernel_pace_wakes(const struct kernel_pace *pace, uint64_t now_ns);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/random.h"
 #include "base/watchdog.h"
 #include "sampling/kernel_current.h"
 #include "sampling/kernel_limit.h"
@@ -17,14 +16,6 @@
 
 /* The room for records: of some 500 stacks of 100 frames. */
 #define RING_BYTES (8u << 20)
-
-/*
- * The pieces of time lines are handed on 5 times per second on average, at random distances of at least FLUSH_LEAST_NS. At a
- * flush, the time since the last interrupt gets the stack of this interrupt, and not that of the next one. If flushes kept
- * step with a program that does something 5 times per second, this would always be to the advantage of the same method.
- */
-#define FLUSH_LEAST_NS	UINT64_C(100000000)
-#define FLUSH_RANDOM_NS UINT64_C(200000000)
 
 /* A record may be written so long after its time. */
 #define MARGIN_NS UINT64_C(1000000)
@@ -343,13 +334,6 @@ static void count_lost(struct kernel_stream *stream)
 	kernel_threads_lose(&stream->threads, stream->until_ns, stream->behind_ns == 0);
 }
 
-/* Notes the time of a flush, and when the next one is due. */
-static void flushed(struct kernel_stream *stream, uint64_t now_ns)
-{
-	stream->flushed_ns = now_ns;
-	stream->flush_ns = now_ns + FLUSH_LEAST_NS + random_next(&stream->slots.random) % FLUSH_RANDOM_NS;
-}
-
 /* Lays and resolves all time lines, whose pieces are handed on next. */
 static void begin_pieces(struct kernel_stream *stream)
 {
@@ -364,7 +348,8 @@ static void begin_pieces(struct kernel_stream *stream)
 		time_line_resolve(&stream->threads.of[i].line);
 	}
 	kernel_threads_choose_waits(&stream->threads, stream->options.rate, seconds);
-	flushed(stream, stream->until_ns);
+	stream->flushed_ns = stream->until_ns;
+	stream->flush_ns = kernel_pace_next_flush(stream->flushed_ns, &stream->slots.random);
 	stream->phase = PHASE_PIECES;
 	stream->at = stream->piece = 0;
 }
@@ -463,8 +448,8 @@ static struct error *begin(struct stream *this)
 	stream->facts.since_ns = monotonic_ns();
 	error = kernel_maps_follow(&stream->options.maps, stream->session->target->pid, &stream->facts, stream->ring);
 	stream->follows = !error;
-	flushed(stream, monotonic_ns());
-	stream->cached_ns = stream->flushed_ns;
+	stream->flushed_ns = stream->cached_ns = monotonic_ns();
+	stream->flush_ns = kernel_pace_next_flush(stream->flushed_ns, &stream->slots.random);
 	kernel_threads_keep(&stream->threads, stream->flushed_ns);
 	return error;
 }

@@ -108,12 +108,31 @@ static void test_few_stacks_wake(void **state)
 	assert_int_equal(kernel_pace_wait_ms(&pace, KERNEL_WAKES_CLOCK, 0, 0), 1000);
 }
 
+static void test_flushes_keep_step_with_nothing(void **state)
+{
+	const uint64_t step_ns = 200 * MS;
+	int in_quarter[4] = {0};
+	uint64_t random = 1, now_ns = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		const uint64_t next_ns = kernel_pace_next_flush(now_ns, &random);
+
+		assert_in_range(next_ns - now_ns, 100 * MS, 300 * MS);
+		now_ns = next_ns;
+		in_quarter[now_ns % step_ns * 4 / step_ns]++;
+	}
+	/* 250 each, or five standard deviations more or less. */
+	for (int i = 0; i < 4; i++)
+		assert_in_range(in_quarter[i], 181, 319);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_new_stacks_wake),	   cmocka_unit_test(test_new_stacks_without_collections),
 	    cmocka_unit_test(test_high_rates_do_not_wake), cmocka_unit_test(test_waits_fit_the_ring),
-	    cmocka_unit_test(test_few_stacks_wake),
+	    cmocka_unit_test(test_few_stacks_wake),	   cmocka_unit_test(test_flushes_keep_step_with_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
