@@ -4,7 +4,7 @@
 
 /* The shortest distance between two flushes, and how much longer it can be. */
 #define FLUSH_LEAST_NS UINT64_C(100000000)
-#define FLUSH_MORE_NS  UINT64_C(200000000)
+#define FLUSH_MORE_NS  UINT64_C(100000000)
 
 /* How long each stack wakes rbdump after a new stack. */
 #define NEW_NS UINT64_C(100000000)

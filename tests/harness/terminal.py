@@ -10,7 +10,7 @@ def interrupted(command, until):
     """Runs a command on a terminal, types ^C once `until(what it has shown)`, and returns (exit status, all it has shown)."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(command[0], [str(word) for word in command])
+        os.execve(command[0], [str(word) for word in command], {**os.environ, "TERM": "xterm"})
     shown = b""
     while not until(shown):
         shown += os.read(terminal, 4096)

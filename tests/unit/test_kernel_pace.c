@@ -110,7 +110,7 @@ static void test_few_stacks_wake(void **state)
 
 static void test_flushes_keep_step_with_nothing(void **state)
 {
-	const uint64_t step_ns = 200 * MS;
+	const uint64_t step_ns = 150 * MS;
 	int in_quarter[4] = {0};
 	uint64_t random = 1, now_ns = 0;
 
@@ -118,7 +118,7 @@ static void test_flushes_keep_step_with_nothing(void **state)
 	for (int i = 0; i < 1000; i++) {
 		const uint64_t next_ns = kernel_pace_next_flush(now_ns, &random);
 
-		assert_in_range(next_ns - now_ns, 100 * MS, 300 * MS);
+		assert_in_range(next_ns - now_ns, 100 * MS, 200 * MS);
 		now_ns = next_ns;
 		in_quarter[now_ns % step_ns * 4 / step_ns]++;
 	}
