@@ -145,7 +145,7 @@ class Browser:
 def browser(folder):
     """A browser with a profile of its own in this folder, without a sandbox: it shows our own files, maybe as root."""
     arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                 "--disable-background-networking", "--force-device-scale-factor=1", "--window-size=1280,800",
+                 "--disable-background-networking", "--force-device-scale-factor=1", "--window-size=1280,800", "--remote-debugging-pipe",
                  f"--user-data-dir={folder}/profile"]  # fmt: skip
     log = folder / "chromedriver.log"
     driver = subprocess.Popen(
