@@ -378,23 +378,6 @@ def test_process_that_ends(ruby, rbdump, file):
 
 @pytest.mark.any_ruby
 @pytest.mark.alone
-def test_short_runs(ruby, rbdump, file):
-    """A thread that runs for less than the time between two interrupts is on a CPU where it computes, and not where it waits."""
-    with Running(ruby, "shares/short_runs.rb") as target:
-        done = run(rbdump, "record", "-p", target.pid, "-r", 99, "--mode", "kernel", "-d", 8, "-o", file)
-        target.finish()
-    assert done.returncode == 0, done.stderr
-    profile = report(rbdump, file, "--idle")
-    ran = collections.Counter()
-    for one in profile.of(name="runs"):
-        # Until it has met the clock for the first time, only stacks of its waits are known.
-        if one.state == "cpu" and one.end > 4 * SECOND:
-            ran[one.method("Runs#work", "Runs#rest")] += one.weight
-    assert ran.total() > 0 and ran["Runs#work"] >= 0.8 * ran.total(), ran
-
-
-@pytest.mark.any_ruby
-@pytest.mark.alone
 def test_limit_of_cpu_time(ruby, rbdump, file):
     """With a limit that is too low for the rate, stacks are left out. That is told; the times are still all there."""
     with Running(ruby, "shares/time_lines.rb") as target:

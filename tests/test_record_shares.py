@@ -8,6 +8,7 @@ import pytest
 from harness.dump import run
 from harness.process import schedstat
 from harness.recorded import (
+    IN_KERNEL,
     LOOPS,
     PHASES,
     POINTS,
@@ -245,3 +246,28 @@ def test_only_some_states(ruby, rbdump, file, tmp_path, option, states):
     # As in the test of all states.
     points = POINTS + unseen(profile, main) + waited / (end - begin)
     assert abs(share - sum(told[state] for state in states)) <= points, (share, told, points)
+
+
+def work_of(profile, begin):
+    ran = collections.Counter()
+    for one in profile.of(name="runs"):
+        if one.state == "cpu" and profile.start + one.start >= begin:
+            ran[one.method("Runs#work", "Runs#rest")] += one.weight
+    return ran
+
+
+@pytest.mark.any_ruby
+@pytest.mark.alone
+@pytest.mark.parametrize("mode", IN_KERNEL)
+def test_short_runs(ruby, rbdump, file, mode):
+    """A thread that runs for less than the time between two interrupts is on a CPU where it computes, and not where it waits."""
+    with Running(ruby, "shares/short_runs.rb") as target:
+        with Recording(rbdump, "-p", target.pid, "-r", 99, "--mode", mode, file=file) as recording:
+            # Until it has met the clock for the first time, only stacks of its waits are known.
+            met = recording.wait_until(lambda profile: "Runs#work" in work_of(profile, 0), "it has met the clock").end()
+            recording.wait_until(lambda profile: profile.end() > met + 4 * SECOND, "four seconds more are there")
+            status, _, errors = recording.end(signal.SIGINT)
+        target.finish()
+    assert status == 0, errors
+    ran = work_of(report(rbdump, file, "--idle"), met)
+    assert ran.total() > 0 and ran["Runs#work"] >= 0.8 * ran.total(), ran
