@@ -7,9 +7,9 @@ def in_ruby(number)
 end
 
 def round
-  Busy.work(100_000)
-  Busy.leaves(100_000)
-  Busy.dives(100_000)
+  Busy.work(800_000)
+  Busy.leaves(800_000)
+  Busy.dives(800_000)
   Busy.sorts(3_000)
   Busy.yields(100_000) { |number| in_ruby(number) }
   Busy.naps(500_000)
