@@ -7,6 +7,7 @@ struct merging {
 	size_t nr_frames, next_frame;
 	struct merge_item *ret;
 	size_t count;
+	bool handling; /* vm_exec() without the function that interprets code is an activation, too */
 };
 
 static void put_functions(struct merging *merging, size_t end)
@@ -29,19 +30,45 @@ static size_t count_groups(const struct merging *merging)
 	return count;
 }
 
+/* Whether a function is vm_exec() while it handles an exception. It calls the function that interprets code else. */
+static bool handles_exception(const struct merging *merging, size_t at)
+{
+	const struct merge_function *inner = at > 0 ? &merging->functions[at - 1] : NULL;
+
+	return merging->functions[at].executes && !(inner && (inner->interprets || inner->executes));
+}
+
+static bool is_activation(const struct merging *merging, size_t at)
+{
+	return merging->functions[at].interprets || (merging->handling && handles_exception(merging, at));
+}
+
 static size_t count_activations(const struct merging *merging)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < merging->nr_functions; i++)
-		count += merging->functions[i].interprets;
+		count += is_activation(merging, i);
 	return count;
+}
+
+/* Returns the number of activations, among them those that handle exceptions if each of these has a group. */
+static size_t find_activations(struct merging *merging, size_t groups)
+{
+	size_t count = count_activations(merging);
+
+	if (groups <= count)
+		return count;
+	merging->handling = true;
+	if (count_activations(merging) > groups)
+		merging->handling = false;
+	return count_activations(merging);
 }
 
 /* The next activation from a function on; the number of functions if there is none. */
 static size_t next_activation(const struct merging *merging, size_t from)
 {
-	while (from < merging->nr_functions && !merging->functions[from].interprets)
+	while (from < merging->nr_functions && !is_activation(merging, from))
 		from++;
 	return from;
 }
@@ -120,7 +147,7 @@ bool merge_stacks(const struct merge_function *functions, size_t nr_functions, c
 	    .nr_frames = nr_frames,
 	    .ret = ret,
 	};
-	const size_t groups = count_groups(&merging), activations = count_activations(&merging);
+	const size_t groups = count_groups(&merging), activations = find_activations(&merging, groups);
 	/* The outermost group belongs to the outermost activation, if that is there. */
 	size_t early = whole && groups > activations ? groups - activations : 0;
 	size_t extra = whole && activations > groups ? activations - groups : 0;

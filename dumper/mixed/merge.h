@@ -6,6 +6,10 @@
  * frames of C functions that are inside of a group's frames of Ruby code belong to the group, too. Based on Ruby's
  * sources, 2.7.4 to 3.4.5: vm.c (vm_exec), vm_insnhelper.c (vm_call_cfunc), vm_eval.c (vm_call0_cfunc).
  *
+ * An exception jumps back into vm_exec(), which then removes the frames that the exception has left. There the thread
+ * may switch to another one: vm.c (vm_exec_handle_exception), vm_insnhelper.c (vm_pop_frame). Meanwhile vm_exec() runs
+ * these frames, and the function that interprets code is not there.
+ *
  * The frames of Ruby code of a group come directly before their activation (innermost first). The frame of a method in C
  * comes directly behind the C function that implements the method.
  */
@@ -29,6 +33,7 @@ struct merge_frame {
 struct merge_function {
 	uint64_t start;	 /* where the function begins; 0 if not known */
 	bool interprets; /* this is an activation of the function that interprets code */
+	bool executes;	 /* this is vm_exec(), which calls that function */
 	bool calls_c;	 /* this function calls methods in C, and is part of Ruby */
 };
 

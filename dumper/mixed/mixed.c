@@ -79,6 +79,7 @@ void mixed_destroy(struct mixed *mixed)
 	address_map_clear(&mixed->vm_stacks);
 	address_map_clear(&mixed->of_fibers);
 	addresses_clear(&mixed->calls_c);
+	addresses_clear(&mixed->calls_loop);
 	sleepers_clear(&mixed->sleepers);
 	free(mixed->copies);
 	free(mixed->fibers);

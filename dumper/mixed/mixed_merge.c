@@ -54,6 +54,12 @@ static bool is_of_ruby(const struct mixed *mixed, const struct machine_function 
 	       function->start < whole->end;
 }
 
+/* vm_exec() alone calls the function that interprets code, unless that is a part of vm_exec() itself. */
+static bool is_vm_exec(const struct mixed *mixed, uint64_t function)
+{
+	return mixed->calls_loop.count == 1 && addresses_have(&mixed->calls_loop, function);
+}
+
 static void describe_functions(const struct mixed *mixed, const struct native_walk *walk, struct merge_function *ret)
 {
 	for (size_t i = walk->count; i-- > 0;) {
@@ -65,6 +71,7 @@ static void describe_functions(const struct mixed *mixed, const struct native_wa
 		    .interprets = of_ruby && (function->start == mixed->loop || machine_interprets(function->name)),
 		    .calls_c = of_ruby &&
 			       (addresses_have(&mixed->calls_c, function->start) || machine_calls_c(function->name)),
+		    .executes = of_ruby && (is_vm_exec(mixed, function->start) || machine_executes(function->name)),
 		};
 		/* JIT-compiled code that vm_exec() calls runs in place of the function that interprets code. */
 		if (function->kind == MACHINE_CODE_GENERATED && i + 1 < walk->count)
@@ -148,9 +155,21 @@ static bool describe(struct mixed *mixed, const struct ruby *ruby, const struct 
 	return true;
 }
 
+/* Adds a function to a set, and sorts that. Returns false if there is not enough memory. */
+static bool note_function(struct addresses *functions, uint64_t start)
+{
+	if (addresses_have(functions, start))
+		return true;
+	if (!addresses_add(functions, start))
+		return false;
+	addresses_sort(functions);
+	return true;
+}
+
 /*
- * The caller of a function that implements a method is a function that calls methods in C. That tells these functions in
- * a file without symbols. Returns false if there is not enough memory.
+ * The caller of a function that implements a method is a function that calls methods in C, and the caller of the function
+ * that interprets code is vm_exec(). That tells these functions in a file without symbols. Returns false if there is not
+ * enough memory.
  */
 static bool learn_calls(struct mixed *mixed, const struct ruby *ruby, const struct native_walk *walk,
 			const struct stack *stack)
@@ -163,13 +182,17 @@ static bool learn_calls(struct mixed *mixed, const struct ruby *ruby, const stru
 		if (described.frames[i].function != 0)
 			enough = addresses_add(&implement, described.frames[i].function);
 	addresses_sort(&implement);
-	for (size_t i = 0; i + 1 < walk->count && enough; i++)
-		if (addresses_have(&implement, described.functions[i].start) &&
-		    !described.functions[i + 1].interprets && is_of_ruby(mixed, &walk->of[i + 1].function) &&
-		    !addresses_have(&mixed->calls_c, described.functions[i + 1].start)) {
-			enough = addresses_add(&mixed->calls_c, described.functions[i + 1].start);
-			addresses_sort(&mixed->calls_c);
-		}
+	for (size_t i = 0; i + 1 < walk->count && enough; i++) {
+		const struct merge_function *function = &described.functions[i], *caller = function + 1;
+
+		if (!is_of_ruby(mixed, &walk->of[i + 1].function) || caller->interprets)
+			continue;
+		if (addresses_have(&implement, function->start))
+			enough = note_function(&mixed->calls_c, caller->start);
+		/* It also calls JIT-compiled code, but so may others. */
+		if (function->interprets && walk->of[i].function.kind == MACHINE_CODE_OF_FILE)
+			enough &= note_function(&mixed->calls_loop, caller->start);
+	}
 	addresses_clear(&implement);
 	described_clear(&described);
 	return enough;
@@ -254,6 +277,7 @@ static bool merge_all(struct mixed *mixed, const struct ruby *ruby, const struct
 
 	/* Of a core, several layouts may be tried. */
 	mixed->loop = 0;
+	addresses_clear(&mixed->calls_loop);
 	mixed->functions_left = MIXED_FUNCTIONS_MAX;
 	enough = walks && mixed_note_vm_stacks(mixed, stacks, trace->nr_threads);
 

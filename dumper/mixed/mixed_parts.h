@@ -29,7 +29,8 @@ struct mixed {
 	struct address_map of_fibers; /* from an rb_fiber_t to its index in `fibers` */
 	uint64_t *fibers;	      /* the suspended fibers whose stacks were copied after those of the threads */
 	size_t nr_fibers, fibers_capacity;
-	struct addresses calls_c; /* functions that call methods in C */
+	struct addresses calls_c;    /* functions that call methods in C */
+	struct addresses calls_loop; /* functions that have called the one that interprets code */
 };
 
 /* Notes where the VM stacks are, because native stacks can contain them. Returns false if there is not enough memory. */

@@ -32,11 +32,20 @@ bool machine_calls_c(const char *name)
 	return false;
 }
 
+/* Whether a name is that of a function, to which the compiler may have added something, after a dot. */
+static bool names_function(const char *name, const char *function)
+{
+	const size_t length = strlen(function);
+
+	return strncmp(name, function, length) == 0 && (name[length] == '\0' || name[length] == '.');
+}
+
 bool machine_interprets(const char *name)
 {
-	static const char loop[] = "vm_exec_core";
+	return names_function(name, "vm_exec_core");
+}
 
-	/* The compiler may have added something to the name, after a dot. */
-	return strncmp(name, loop, sizeof(loop) - 1) == 0 &&
-	       (name[sizeof(loop) - 1] == '\0' || name[sizeof(loop) - 1] == '.');
+bool machine_executes(const char *name)
+{
+	return names_function(name, "vm_exec") || names_function(name, "rb_vm_exec");
 }

@@ -13,7 +13,7 @@
 
 #define MOST 64u
 
-/* Each function: its letter is where it begins; I: it interprets code; V: it calls methods in C. */
+/* Each function: its letter is where it begins; I: it interprets code; E: it is vm_exec(); V: it calls methods in C. */
 static size_t functions_of(const char *text, struct merge_function *ret)
 {
 	size_t count = strlen(text);
@@ -22,6 +22,7 @@ static size_t functions_of(const char *text, struct merge_function *ret)
 		ret[i] = (struct merge_function){
 		    .start = (uint64_t)text[i],
 		    .interprets = text[i] == 'I',
+		    .executes = text[i] == 'E',
 		    .calls_c = text[i] == 'V',
 		};
 	return count;
@@ -107,6 +108,20 @@ static void test_merge_on_the_way(void **state)
 	assert_merged("eVIm", "sReR", true, "[s][R]e[e]V[R]Im", false);
 }
 
+static void test_merge_exceptions(void **state)
+{
+	(void)state;
+	/* vm_exec() removes the frame of the method in C that has raised an exception. */
+	assert_merged("wpEyeVIEm", "aRerR", true, "wp[a][R]Eye[e]V[r][R]IEm", true);
+	/* And calls a hook in Ruby meanwhile. */
+	assert_merged("IEhEyeVIEm", "RaReR", true, "[R]IEh[a][R]Eye[e]V[R]IEm", true);
+	/* It is about to return, or its frame was just made. */
+	assert_merged("pEyeVIEm", "eR", true, "pEye[e]V[R]IEm", true);
+	assert_merged("eVIEm", "ReR", true, "[R]e[e]V[R]IEm", true);
+	/* Not all of them have frames: then the places are not certain. */
+	assert_merged("pEpEeVIEm", "aReR", true, "[a][R]pEpEe[e]V[R]IEm", false);
+}
+
 static void test_merge_lost(void **state)
 {
 	(void)state;
@@ -132,6 +147,7 @@ static void test_merge_anything(void **state)
 		for (size_t i = 0; i < nr_functions; i++)
 			functions[i] = (struct merge_function){.start = random_next(&seed) % 8,
 							       .interprets = random_next(&seed) % 4 == 0,
+							       .executes = random_next(&seed) % 4 == 0,
 							       .calls_c = random_next(&seed) % 4 == 0};
 		for (size_t i = 0; i < nr_frames; i++)
 			frames[i] = (struct merge_frame){.kind = (enum merge_kind)(random_next(&seed) % 3),
@@ -149,8 +165,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_merge_nested),     cmocka_unit_test(test_merge_tail_calls),
-	    cmocka_unit_test(test_merge_on_the_way), cmocka_unit_test(test_merge_lost),
-	    cmocka_unit_test(test_merge_anything),
+	    cmocka_unit_test(test_merge_on_the_way), cmocka_unit_test(test_merge_exceptions),
+	    cmocka_unit_test(test_merge_lost),	     cmocka_unit_test(test_merge_anything),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
