@@ -25,7 +25,7 @@ static const char *reason_of(enum unwind_result result, const struct native_stac
 	case UNWIND_NOT_KNOWN:
 		return "a register that is needed here is not known";
 	case UNWIND_NOT_COPIED:
-		return stack->cut ? "only the innermost part of the native stack was copied"
+		return stack->cut ? "only parts of the native stack were copied"
 		       : runs	  ? "it continues in memory that was not copied"
 				  : "it continues in memory that is not in the core";
 	case UNWIND_RETURNS_TO_0:

@@ -139,25 +139,54 @@ static struct part plan(struct native_stacks *stacks, uint64_t start, uint64_t e
 	return part;
 }
 
-/* The VM stack in a native stack. Its start and end are `end` if there is none. */
-static void find_hole(const struct native_stacks *stacks, uint64_t start, uint64_t end, uint64_t *hole,
-		      uint64_t *hole_end)
+/* What of a stack is not copied. */
+struct hole {
+	uint64_t start, end;
+};
+
+/*
+ * Finds the VM stack in a native stack. If there is none, and the native stack is too long to be copied, the hole ends
+ * where the last NATIVE_STACK_OUTERMOST bytes begin; the part in front of it ends where its room ends. False if
+ * all of the stack is copied.
+ */
+static bool find_hole(const struct native_stacks *stacks, uint64_t start, uint64_t end, struct hole *ret)
 {
 	const struct address_map *holes = stacks->holes;
 	const size_t at = holes ? array_first(holes->pairs, holes->count, one, one->address >= start) : 0;
 
-	*hole = *hole_end = end;
-	if (!holes || at == holes->count || holes->pairs[at].other > end ||
-	    holes->pairs[at].other <= holes->pairs[at].address)
-		return;
-	*hole = holes->pairs[at].address;
-	*hole_end = holes->pairs[at].other;
+	if (holes && at < holes->count && holes->pairs[at].other <= end &&
+	    holes->pairs[at].other > holes->pairs[at].address) {
+		*ret = (struct hole){.start = holes->pairs[at].address, .end = holes->pairs[at].other};
+		return true;
+	}
+	*ret = (struct hole){.start = end, .end = end - NATIVE_STACK_OUTERMOST};
+	return end - page_of(start) > NATIVE_STACK_MAX;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Plans the parts on both sides of a hole. The inner part leaves room for NATIVE_STACK_OUTERMOST bytes of the outer
+ * part, if there is so much room.
+ */
+static void plan_both(struct native_stacks *stacks, struct place *place, uint64_t sp, const struct hole *hole,
+		      uint64_t end)
+{
+	const size_t outer = smaller((end - page_of(hole->end)) / MEMORY_PAGE, NATIVE_STACK_OUTERMOST / MEMORY_PAGE);
+	const size_t room = smaller(STACK_PAGES, PAGES - stacks->nr_pages);
+
+	place->parts[0] = plan(stacks, page_of(sp), hole->start, room > outer ? room - outer : room);
+	place->parts[1] = plan(stacks, page_of(hole->end), end, STACK_PAGES - place->parts[0].count);
 }
 
 void native_stacks_want(struct native_stacks *stacks, const struct target *target, uint64_t sp)
 {
-	uint64_t end, hole, hole_end;
 	struct place *place;
+	struct hole hole;
+	uint64_t end;
 
 	if (stacks->nr_places == stacks->capacity)
 		return;
@@ -165,9 +194,10 @@ void native_stacks_want(struct native_stacks *stacks, const struct target *targe
 	*place = (struct place){.end = stacks->nr_pages};
 	if (sp == 0 || !find_end(target, sp, &end) || end <= sp)
 		return;
-	find_hole(stacks, sp, end, &hole, &hole_end);
-	place->parts[0] = plan(stacks, page_of(sp), hole, STACK_PAGES);
-	place->parts[1] = plan(stacks, page_of(hole_end), end, STACK_PAGES - place->parts[0].count);
+	if (find_hole(stacks, sp, end, &hole))
+		plan_both(stacks, place, sp, &hole, end);
+	else
+		place->parts[0] = plan(stacks, page_of(sp), end, STACK_PAGES);
 	place->end = stacks->nr_pages;
 }
 

@@ -5,17 +5,22 @@
  * A copy begins at the page of the stack pointer, and ends where the mapping of the stack ends, but has at most
  * NATIVE_STACK_MAX bytes. All copies together have at most NATIVE_STACKS_MAX bytes.
  *
- * A native stack can contain a VM stack of Ruby, which is large: Ruby allocates the VM stacks of threads and fibers there
- * (up to 3.2 thread.c, thread_start_func_2(): ALLOCA_N; cont.c, fiber_initialize_coroutine()). No call is in it, so the
- * copy omits it, and has two parts.
+ * A native stack can contain a VM stack of Ruby, which is large: Ruby allocates the VM stacks of threads and fibers
+ * there (up to 3.2 thread.c, thread_start_func_2(): ALLOCA_N; cont.c, fiber_initialize_coroutine()). No call is in it,
+ * so the copy omits it, and has two parts.
+ *
+ * If no VM stack is known in a stack that is too long, the copy has the innermost part and the last
+ * NATIVE_STACK_OUTERMOST bytes. In 2.7, a thread that waits for the GVL for the first time has not noted the address of
+ * its VM stack yet. So this VM stack (1 MiB) is not omitted, but the functions on both sides of it are copied.
  */
 #ifndef RBDUMP_NATIVE_STACKS_H
 #define RBDUMP_NATIVE_STACKS_H
 
 #include "target/target.h"
 
-#define NATIVE_STACK_MAX  (1u << 20)
-#define NATIVE_STACKS_MAX (16u << 20)
+#define NATIVE_STACK_MAX       (1u << 20)
+#define NATIVE_STACK_OUTERMOST (64u << 10)
+#define NATIVE_STACKS_MAX      (16u << 20)
 
 /* Bytes that were copied. */
 struct native_part {
@@ -29,7 +34,7 @@ struct native_part {
 /* The copy of one stack. */
 struct native_stack {
 	struct native_part parts[NATIVE_PARTS]; /* the innermost part first */
-	bool cut;				/* the stack is longer than the copy */
+	bool cut;				/* bytes are missing other than those of a known VM stack */
 };
 
 struct native_stacks;

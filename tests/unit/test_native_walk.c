@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <execinfo.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@
 #define RBP    6u
 #define RSP    7u
 #define FAKE   (256u * 1024)
+#define PAGE   4096u
+#define LARGE  (2u * NATIVE_STACK_MAX)
 #define ROUNDS 2000
 #define SECOND 1000000000L
 
@@ -37,7 +40,8 @@ __asm__(".text\n"
 struct world {
 	struct native_walker walker;
 	struct module module;
-	uint8_t *fake; /* memory of this program in place of a stack */
+	uint8_t *fake;	/* memory of this program in place of a stack */
+	uint8_t *large; /* the same: a mapping of its own, between pages that cannot be read */
 };
 
 static struct error *open_code(struct world *world)
@@ -53,6 +57,10 @@ static int setup(void **state)
 
 	/* First, so that it is among the mappings. */
 	world->fake = calloc(1, FAKE);
+	world->large = mmap(NULL, LARGE + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(world->large, MAP_FAILED);
+	world->large += PAGE;
+	assert_int_equal(mprotect(world->large, LARGE, PROT_READ | PROT_WRITE), 0);
 	assert_null(open_code(world));
 	world->walker.module = &world->module;
 	world->walker.unwinder = unwinder_create(world->walker.code);
@@ -72,6 +80,7 @@ static int teardown(void **state)
 	unwinder_destroy(world->walker.unwinder);
 	machine_code_close(world->walker.code);
 	target_close(world->walker.target);
+	munmap(world->large - PAGE, LARGE + 2 * PAGE);
 	free(world->fake);
 	free(world);
 	return 0;
@@ -212,13 +221,69 @@ static void test_copy_omits(void **state)
 	address_map_clear(&holes);
 }
 
+/* Of a stack that is longer than a copy, both ends are copied. */
+static void test_copy_of_long_stack(void **state)
+{
+	struct world *world = *state;
+	struct native_stacks *stacks = world->walker.stacks;
+	const uint64_t start = (uintptr_t)world->large, end = start + LARGE;
+	struct native_stack stack;
+
+	world->large[PAGE] = 1;
+	world->large[LARGE - NATIVE_STACK_OUTERMOST] = 2;
+	native_stacks_forget(stacks);
+	native_stacks_want(stacks, world->walker.target, start + PAGE + 100);
+	native_stacks_want(stacks, world->walker.target, end - NATIVE_STACK_MAX + 100);
+	native_stacks_copy(stacks, world->walker.target);
+	stack = native_stacks_of(stacks, 0);
+	assert_true(stack.cut);
+	assert_int_equal(stack.parts[0].start, start + PAGE);
+	assert_int_equal(stack.parts[0].length, NATIVE_STACK_MAX - NATIVE_STACK_OUTERMOST);
+	assert_int_equal(stack.parts[0].bytes[0], 1);
+	assert_int_equal(stack.parts[1].start, end - NATIVE_STACK_OUTERMOST);
+	assert_int_equal(stack.parts[1].length, NATIVE_STACK_OUTERMOST);
+	assert_int_equal(stack.parts[1].bytes[0], 2);
+	stack = native_stacks_of(stacks, 1);
+	assert_false(stack.cut);
+	assert_int_equal(stack.parts[0].length, NATIVE_STACK_MAX);
+	assert_int_equal(stack.parts[1].length, 0);
+}
+
+/* The part beyond a VM stack is copied even if the part in front of that is too long. */
+static void test_copy_omits_in_long_stack(void **state)
+{
+	struct world *world = *state;
+	struct native_stacks *stacks = world->walker.stacks;
+	const uint64_t start = (uintptr_t)world->large, end = start + LARGE;
+	struct address_map holes = {0};
+	struct native_stack stack;
+
+	assert_true(address_map_add(&holes, start + NATIVE_STACK_MAX + 8, end - 2 * PAGE + 8));
+	address_map_sort(&holes);
+	native_stacks_omit(stacks, &holes);
+	native_stacks_forget(stacks);
+	native_stacks_want(stacks, world->walker.target, start);
+	native_stacks_want(stacks, world->walker.target, start + 4 * PAGE);
+	native_stacks_copy(stacks, world->walker.target);
+	stack = native_stacks_of(stacks, 0);
+	assert_true(stack.cut);
+	assert_int_equal(stack.parts[0].length, NATIVE_STACK_MAX - 2 * PAGE);
+	assert_int_equal(stack.parts[1].start, end - 2 * PAGE);
+	assert_int_equal(stack.parts[1].length, 2 * PAGE);
+	stack = native_stacks_of(stacks, 1);
+	assert_false(stack.cut);
+	assert_int_equal(stack.parts[0].length, NATIVE_STACK_MAX - 3 * PAGE);
+	assert_int_equal(stack.parts[1].length, 2 * PAGE);
+	native_stacks_omit(stacks, NULL);
+	address_map_clear(&holes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_walk_own_stack),
-	    cmocka_unit_test(test_walk_ring),
-	    cmocka_unit_test(test_walk_anything),
-	    cmocka_unit_test(test_copy_omits),
+	    cmocka_unit_test(test_walk_own_stack),     cmocka_unit_test(test_walk_ring),
+	    cmocka_unit_test(test_walk_anything),      cmocka_unit_test(test_copy_omits),
+	    cmocka_unit_test(test_copy_of_long_stack), cmocka_unit_test(test_copy_omits_in_long_stack),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
