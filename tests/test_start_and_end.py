@@ -13,9 +13,10 @@ from conftest import RUBIES, note_not_applicable
 from harness.dump import run
 from harness.layouts import make_layout, shipped_for
 from harness.stripped import stripped_copy
-from harness.under_gdb import run_gdb
+from harness.under_gdb import run_gdb, stop_in
 
 COMPLETE, PARTIAL, FAILED = 0, 1, 2
+LIBC = tuple(int(part) for part in os.confstr("CS_GNU_LIBC_VERSION").split()[1].split("."))
 LIFE = pathlib.Path(__file__).parent / "harness/life.py"
 # In the order in which they are called; not every Ruby has all of them, or has them where gdb can stop.
 STARTING = ["exec", "ruby_setup", "Init_BareVM", "Init_vm_objects", "rb_call_inits", "Init_sym", "Init_Object"]
@@ -170,3 +171,27 @@ def test_places(ruby, rbdump, start, tmp_path):
             note_not_applicable(f"{ruby.id} stopped in {place}: gdb knows no such function of it")
     starting = [number for number, place in enumerate(seen) if place in STARTING[1:]]
     assert starting and max(starting) < seen.index("ruby_run_node")
+
+
+@pytest.mark.three_rubies
+def test_thread_that_is_being_made(ruby, rbdump):
+    """Ruby has made a thread, with a stack since 3.3, and the kernel has not yet: the process can be read all the same."""
+    code = 'puts "ready"; $stdout.flush; $stdin.gets; Thread.new { sleep }; sleep'
+    with subprocess.Popen(
+        [ruby.path, "--disable-gems", "-e", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as target:
+        try:
+            assert target.stdout.readline() == "ready\n"
+            # glibc since 2.34; before that, it does not have clone3().
+            function = "clone3" if LIBC >= (2, 34) else "clone"
+            stop_in(target.pid, function, lambda: print(file=target.stdin, flush=True))
+            done = run(rbdump, "-p", target.pid, "--json")
+        finally:
+            target.kill()
+    assert done.returncode in (COMPLETE, PARTIAL), done.stderr
+    threads = json.loads(done.stdout)["threads"]
+    (main,) = [thread for thread in threads if thread["main"]]
+    assert main["verdict"] == "complete" and "new" in main["frames"][0]["label"] + main["frames"][1]["label"]
+    others = [thread for thread in threads if not thread["main"]]
+    # Up to 2.7, it is in the list of threads only afterwards.
+    assert [other["tid"] for other in others] == ([None] if ruby.series >= (3, 0) else [])
