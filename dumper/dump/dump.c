@@ -31,6 +31,15 @@ static const char *keep(struct trace *trace, const char *bytes)
 	return kept;
 }
 
+/* Adds such a text to a list. If there is not enough memory, the list lacks it. */
+static void keep_in(struct trace *trace, const char *bytes, const char **list, size_t *count)
+{
+	const char *kept = keep(trace, bytes);
+
+	if (kept)
+		list[(*count)++] = kept;
+}
+
 static void describe_core(const struct dump_options *options, const struct session *session, struct trace *trace)
 {
 	const struct core_death death = core_death(session->target);
@@ -49,12 +58,11 @@ static void describe_core(const struct dump_options *options, const struct sessi
 	};
 	if (signal)
 		core->signal_name = keep(trace, signal);
-	if (lacks)
-		core->lacks[core->nr_lacks++] = keep(trace, lacks);
+	keep_in(trace, lacks, core->lacks, &core->nr_lacks);
 	if (session->module->fd < 0 &&
 	    asprintf(&missing, "%s is missing, or is not the file that ran (build-id %s)", session->module->path,
 		     session->module->build_id ? session->module->build_id : "not known") >= 0)
-		core->lacks[core->nr_lacks++] = keep(trace, missing);
+		keep_in(trace, missing, core->lacks, &core->nr_lacks);
 	free(lacks);
 	free(missing);
 }
@@ -73,7 +81,7 @@ static void describe_version(const struct session *session, struct trace *trace)
 	trace->ruby_version = keep(trace, session->version);
 	trace->ruby_description = keep(trace, session->description);
 	for (size_t i = 0; i < session->nr_fits; i++)
-		trace->versions_fit[trace->nr_versions_fit++] = keep(trace, session->fits[i]);
+		keep_in(trace, session->fits[i], trace->versions_fit, &trace->nr_versions_fit);
 }
 
 void dump_describe(const struct dump_options *options, const struct session *session, struct trace *trace)
