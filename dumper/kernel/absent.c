@@ -73,11 +73,11 @@ bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t 
 	return false;
 }
 
-void kernel_maps_set_chance(const struct kernel_maps *maps, pid_t tid, double chance)
+void kernel_maps_set_chances(const struct kernel_maps *maps, pid_t tid, const double chances[KERNEL_LEAVES])
 {
 	(void)maps;
 	(void)tid;
-	(void)chance;
+	(void)chances;
 }
 
 struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t tid)
@@ -87,7 +87,7 @@ struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t ti
 	return (struct kernel_thread){0};
 }
 
-void kernel_maps_forget_chance(const struct kernel_maps *maps, pid_t tid)
+void kernel_maps_forget_chances(const struct kernel_maps *maps, pid_t tid)
 {
 	(void)maps;
 	(void)tid;

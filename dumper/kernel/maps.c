@@ -62,10 +62,12 @@ bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t 
 	return bpf_map_update_elem(maps->fds[KERNEL_THREADS], &tid, &known, BPF_ANY) == 0;
 }
 
-void kernel_maps_set_chance(const struct kernel_maps *maps, pid_t tid, double chance)
+void kernel_maps_set_chances(const struct kernel_maps *maps, pid_t tid, const double chances[KERNEL_LEAVES])
 {
-	const uint32_t of = (uint32_t)(chance * UINT32_MAX);
+	struct kernel_chances of;
 
+	for (size_t i = 0; i < KERNEL_LEAVES; i++)
+		of.of[i] = (uint32_t)(chances[i] * UINT32_MAX);
 	bpf_map_update_elem(maps->fds[KERNEL_CHANCES], &tid, &of, BPF_ANY);
 }
 
@@ -77,7 +79,7 @@ struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t ti
 	return thread;
 }
 
-void kernel_maps_forget_chance(const struct kernel_maps *maps, pid_t tid)
+void kernel_maps_forget_chances(const struct kernel_maps *maps, pid_t tid)
 {
 	bpf_map_delete_elem(maps->fds[KERNEL_CHANCES], &tid);
 }
@@ -85,7 +87,7 @@ void kernel_maps_forget_chance(const struct kernel_maps *maps, pid_t tid)
 void kernel_maps_forget_thread(const struct kernel_maps *maps, pid_t tid)
 {
 	bpf_map_delete_elem(maps->fds[KERNEL_THREADS], &tid);
-	kernel_maps_forget_chance(maps, tid);
+	kernel_maps_forget_chances(maps, tid);
 }
 
 struct kernel_counts kernel_maps_counts(const struct kernel_maps *maps, pid_t pid)

@@ -48,18 +48,18 @@ void kernel_maps_forget(const struct kernel_maps *maps, pid_t pid);
  */
 bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t thread);
 /*
- * Sets the probability, from 0 to 1, that a thread's stack is copied when the thread begins to wait. At first, the
- * probability is 1.
+ * Sets the probabilities, from 0 to 1, that a thread's stack is copied when the thread leaves its CPU. The index is the
+ * way in which the thread leaves its CPU (KERNEL_LEAVES_WAITING, KERNEL_LEAVES_RUNNABLE). At first, they are 1.
  */
-void kernel_maps_set_chance(const struct kernel_maps *maps, pid_t tid, double chance);
+void kernel_maps_set_chances(const struct kernel_maps *maps, pid_t tid, const double chances[KERNEL_LEAVES]);
 /* Returns what the program knows about a thread. All members are 0 if the program does not know the thread. */
 struct kernel_thread kernel_maps_thread(const struct kernel_maps *maps, pid_t tid);
 /*
- * kernel_maps_forget_thread() forgets a thread, and the probability that kernel_maps_set_chance() has set for the
- * thread. kernel_maps_forget_chance() forgets only this probability.
+ * kernel_maps_forget_thread() forgets a thread, and the probabilities that kernel_maps_set_chances() has set for
+ * the thread. kernel_maps_forget_chances() forgets only these probabilities.
  */
 void kernel_maps_forget_thread(const struct kernel_maps *maps, pid_t tid);
-void kernel_maps_forget_chance(const struct kernel_maps *maps, pid_t tid);
+void kernel_maps_forget_chances(const struct kernel_maps *maps, pid_t tid);
 
 /* Returns how many records of a process were lost since kernel_maps_follow() was called for the process. */
 struct kernel_counts kernel_maps_counts(const struct kernel_maps *maps, pid_t pid);

@@ -171,6 +171,17 @@ struct kernel_record {
  */
 #define KERNEL_WAITS 8u
 
+/*
+ * How a thread leaves its CPU: it begins to wait for something, or it could still run. In the second case, it was
+ * preempted, or has called sched_yield().
+ */
+enum { KERNEL_LEAVES_WAITING, KERNEL_LEAVES_RUNNABLE, KERNEL_LEAVES };
+
+/* The probabilities that the stack of a thread is copied when the thread leaves its CPU, multiplied by 2^32 - 1. */
+struct kernel_chances {
+	__u32 of[KERNEL_LEAVES];
+};
+
 /* What the program knows about a thread. */
 struct kernel_thread {
 	__u64 thread; /* the rb_thread_t; 0: not known */
@@ -179,6 +190,7 @@ struct kernel_thread {
 	__u64 woken_ns;
 	__u32 waker_pid, waker_tid;
 	__u64 copied_ns[KERNEL_WAITS]; /* when a stack was last copied for each kind of wait; index: hash of the kind */
+	__u64 runnable_copied_ns;      /* when a stack was last copied because the thread left its CPU, but could run */
 	__u64 lost;		       /* the number of records lost since the program learned of the thread */
 	__u64 ended;		       /* the last rb_thread_t whose end was reported for this native thread; 0: none */
 	/*

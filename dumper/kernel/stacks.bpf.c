@@ -191,32 +191,32 @@ static __always_inline int copy_leaving(void *context, struct task_struct *task,
 }
 
 /*
- * Copies the stack of a thread that leaves its CPU, or does not.
- * - If it begins to wait: by chance, or if no wait of that kind was copied for so long. Neither depends on how long the
- *   wait will last.
- * - If it was preempted: if it is so young that the clock has not interrupted it yet. Later ones are shown by the stacks of
- *   the clock: what wakes another thread is preempted more often there than elsewhere.
+ * Copies the stack of a thread that leaves its CPU, or does not: by chance, or if none was copied for so long when the
+ * thread left its CPU in the same way. Neither depends on how long the thread will be off its CPU. The stack stands for
+ * that time. It does not stand for CPU time: what wakes another thread is preempted more often there than elsewhere. But
+ * if the thread is so young that the clock has not interrupted it yet, the stack also stands for CPU time.
  */
 static __always_inline void copy_some(void *context, struct task_struct *task, const struct ids *ids,
 				      const struct kernel_facts *facts, const struct kernel_switch *out,
 				      struct kernel_thread *thread, struct kernel_counts *count, void *ring, int copied)
 {
-	const __u32 wait = kind_of(facts, out) & (KERNEL_WAITS - 1);
-	const bool waits = out->task_state != 0;
-	const __u32 *chance;
+	const bool runnable = out->task_state == 0;
+	const bool early = runnable && thread->found && thread->early != 0;
+	__u64 *copied_ns =
+	    runnable ? &thread->runnable_copied_ns : &thread->copied_ns[kind_of(facts, out) & (KERNEL_WAITS - 1)];
+	const struct kernel_chances *chances_of;
 
-	if (waits) {
-		chance = bpf_map_lookup_elem(&chances, &ids->tid);
-		if (chance && bpf_get_prandom_u32() > *chance &&
-		    out->head.time_ns - thread->copied_ns[wait] < COPIED_NS)
+	if (!early) {
+		chances_of = bpf_map_lookup_elem(&chances, &ids->tid);
+		if (chances_of &&
+		    bpf_get_prandom_u32() > chances_of->of[runnable ? KERNEL_LEAVES_RUNNABLE : KERNEL_LEAVES_WAITING] &&
+		    out->head.time_ns - *copied_ns < COPIED_NS)
 			return;
-		thread->copied_ns[wait] = out->head.time_ns;
-	} else if (!thread->found || thread->early == 0) {
-		return;
+		*copied_ns = out->head.time_ns;
 	}
-	if (copy_leaving(context, task, ids, waits ? KERNEL_WAIT_STACK : KERNEL_CLOCK, facts, out, thread, count, ring,
+	if (copy_leaving(context, task, ids, early ? KERNEL_CLOCK : KERNEL_WAIT_STACK, facts, out, thread, count, ring,
 			 copied) &&
-	    !waits)
+	    early)
 		thread->early--;
 }
 
@@ -330,8 +330,8 @@ int BPF_PROG(on_switch_copied, bool preempted, struct task_struct *previous, str
 }
 
 /*
- * A thread ends. Its ids are still known here, other than when it leaves its CPU for the last time. Since Linux 6.16, its
- * memory is still there, too (kernel/exit.c, do_exit()).
+ * A thread ends. Its ids are still known here, other than when it leaves its CPU for the last time. Since Linux 6.16,
+ * its memory is still there, too (kernel/exit.c, do_exit()).
  */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)

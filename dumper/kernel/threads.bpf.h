@@ -94,14 +94,14 @@ struct {
 } threads SEC(".maps");
 
 /*
- * The probability that the stack of a thread is copied when the thread begins to wait, multiplied by 2^32 - 1. The key
- * is the tid in rbdump's pid namespace. If a thread has no entry, its stack is copied at every wait.
+ * With which probability the stack of a thread is copied when the thread leaves its CPU. The key is the tid in rbdump's
+ * pid namespace. If a thread has no entry, its stack is copied each time.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, struct kernel_chances);
 } chances SEC(".maps");
 
 /*

@@ -217,7 +217,7 @@ static void take_switch(struct kernel_stream *stream, const struct kernel_switch
 	}
 	time_line_out(&follow->line, record->head.time_ns, state, syscall, follow->wait_slot);
 	follow->wait_slot = TIME_NONE;
-	follow->outs += state != SAMPLE_RUNNABLE;
+	follow->outs[state == SAMPLE_RUNNABLE ? KERNEL_LEAVES_RUNNABLE : KERNEL_LEAVES_WAITING]++;
 }
 
 /* Ends the time line of a Ruby thread whose native thread has gone on with another one. */

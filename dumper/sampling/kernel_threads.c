@@ -27,7 +27,10 @@
 #define TRIES	 4u
 #define AGAIN_NS UINT64_C(2000000)
 
-/* How many waits are copied per second, on average: of all threads, as a multiple of the rate; and of one thread at least. */
+/*
+ * How many stacks of threads that leave their CPU are copied per second, on average, for each way of leaving it: of all
+ * threads, as a multiple of the rate; and of one thread at least.
+ */
 #define WAITS_PER_SAMPLE 1.0
 #define WAITS_MIN	 4.0
 
@@ -81,7 +84,7 @@ void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *fo
 		kernel_maps_forget_thread(&threads->maps, follow->subject.tid);
 	else if (known == 0)
 		/* If there still is an entry, it says which thread has ended. */
-		kernel_maps_forget_chance(&threads->maps, follow->subject.tid);
+		kernel_maps_forget_chances(&threads->maps, follow->subject.tid);
 }
 
 /*
@@ -139,7 +142,8 @@ static struct kernel_follow *add(struct kernel_threads *threads, const struct ru
 	if (!array_make_room(threads->of, threads->capacity, threads->count + 1))
 		return NULL;
 	follow = &threads->of[threads->count++];
-	*follow = (struct kernel_follow){.thread = *thread, .since_ns = since_ns, .wait_slot = TIME_NONE, .chance = 1};
+	*follow =
+	    (struct kernel_follow){.thread = *thread, .since_ns = since_ns, .wait_slot = TIME_NONE, .chances = {1, 1}};
 	follow->subject = (struct subject){
 	    .tid = tid,
 	    .task = TASK_CLOSED,
@@ -427,28 +431,46 @@ void kernel_threads_want(struct kernel_threads *threads, pid_t tid)
 	threads->tries = 0;
 }
 
-/* Chooses how many waits of a thread are copied. `begun` is how many waits of all threads began per second. */
-static void choose_waits(struct kernel_threads *threads, struct kernel_follow *follow, double most, double begun,
-			 double seconds)
+/*
+ * How likely it is that the stack of a thread is copied when it leaves its CPU in one way.
+ *   mine, all  how often the thread, and all threads, have left their CPU in this way, per second
+ *   most       how many of these stacks to copy per second, of all threads
+ */
+static double choose_chance(double mine, double all, double most)
 {
-	const double mine = follow->outs / seconds;
-	double chance = begun > most ? most / begun : 1;
+	const double chance = all > most ? most / all : 1;
 
-	if (chance * mine < WAITS_MIN)
-		chance = mine > WAITS_MIN ? WAITS_MIN / mine : 1;
-	follow->outs = 0;
-	if (follow->ended || (chance > 0.8 * follow->chance && chance < 1.25 * follow->chance))
-		return;
-	follow->chance = chance;
-	kernel_maps_set_chance(&threads->maps, follow->subject.tid, chance);
+	if (chance * mine >= WAITS_MIN)
+		return chance;
+	return mine > WAITS_MIN ? WAITS_MIN / mine : 1;
+}
+
+/* Chooses the chances of a thread. `begun` is how often all threads have left their CPU in each way, per second. */
+static void choose_chances(struct kernel_threads *threads, struct kernel_follow *follow, double most,
+			   const double begun[KERNEL_LEAVES], double seconds)
+{
+	bool differ = false;
+
+	for (size_t i = 0; i < KERNEL_LEAVES; i++) {
+		const double chance = choose_chance(follow->outs[i] / seconds, begun[i], most);
+
+		follow->outs[i] = 0;
+		if (chance > 0.8 * follow->chances[i] && chance < 1.25 * follow->chances[i])
+			continue;
+		follow->chances[i] = chance;
+		differ = true;
+	}
+	if (differ && !follow->ended)
+		kernel_maps_set_chances(&threads->maps, follow->subject.tid, follow->chances);
 }
 
 void kernel_threads_choose_waits(struct kernel_threads *threads, double rate, double seconds)
 {
-	double begun = 0;
+	double begun[KERNEL_LEAVES] = {0};
 
 	for (size_t i = 0; i < threads->count; i++)
-		begun += threads->of[i].outs / seconds;
+		for (size_t way = 0; way < KERNEL_LEAVES; way++)
+			begun[way] += threads->of[i].outs[way] / seconds;
 	for (size_t i = 0; i < threads->count; i++)
-		choose_waits(threads, &threads->of[i], rate * WAITS_PER_SAMPLE, begun, seconds);
+		choose_chances(threads, &threads->of[i], rate * WAITS_PER_SAMPLE, begun, seconds);
 }

@@ -20,12 +20,13 @@ struct kernel_follow {
 	uint64_t since_ns;
 	uint32_t wait_slot; /* the slot with the stack of the wait that began at `wait_ns`; TIME_NONE: no such stack */
 	uint64_t wait_ns;
-	uint32_t lost;	   /* `lost` in struct kernel_head of the last record that was taken for the thread */
-	unsigned int outs; /* how many waits began since the last call of kernel_threads_choose_waits() */
-	double chance;	   /* as in kernel_maps_set_chance() */
-	bool listed;	   /* the thread was in the list of threads when the list was last read */
-	bool taken;	   /* a record of the thread was taken */
-	uint64_t gone_ns;  /* when rbdump first read a list of threads without this thread; 0: no such list */
+	uint32_t lost; /* `lost` in struct kernel_head of the last record that was taken for the thread */
+	/* how often the thread left its CPU, in each way, since the last call of kernel_threads_choose_waits() */
+	unsigned int outs[KERNEL_LEAVES];
+	double chances[KERNEL_LEAVES]; /* as in kernel_maps_set_chances() */
+	bool listed;		       /* the thread was in the list of threads when the list was last read */
+	bool taken;		       /* a record of the thread was taken */
+	uint64_t gone_ns; /* when rbdump first read a list of threads without this thread; 0: no such list */
 	/* the thread and its time line have ended, but the last pieces may not have been taken yet */
 	bool ended;
 };

@@ -28,7 +28,13 @@
  * than 1.25, one of these similar waits is chosen at random. Otherwise, the wait with the most similar length is
  * chosen. As a result, each stack gets about the time that it would get if stacks were copied at all waits.
  *
- * If a stack was chosen for a piece in one of the ways that the last two paragraphs describe, the piece is marked as
+ * A thread that was preempted waits for a CPU. If the stack at the end of its CPU time was copied, this wait gets that
+ * stack. Otherwise, it gets a stack in the same way as other waits: from another time when the thread was preempted,
+ * for about as long. A stack that was only chosen for the CPU time does not count, because on a busy machine, a thread
+ * can wait for a CPU for much longer than it runs. Then a few stacks from clock interrupts would decide about all of
+ * this time.
+ *
+ * If a stack was chosen for a piece in one of the ways that the last three paragraphs describe, the piece is marked as
  * estimated. Such a stack was copied outside the piece, so the thread may have had another stack during the piece.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
@@ -151,7 +157,8 @@ struct time_line {
 	uint32_t last_slot;
 	bool last_estimated;
 	struct time_choices clocks; /* the stacks from clock interrupts, in order of time */
-	struct time_choices waits;  /* the stacks of the last waits */
+	struct time_choices waits;  /* the stacks of the last waits, without those for a CPU */
+	struct time_choices queued; /* the stacks of the last waits for a CPU, of a thread that was preempted */
 	bool lost;		    /* a piece is missing, because there was no memory for this piece */
 };
 
@@ -173,8 +180,8 @@ void time_line_clock(struct time_line *line, uint64_t time_ns, uint32_t slot, en
 /*
  * Notes that the thread has left its CPU.
  *   state  SAMPLE_RUNNABLE if the thread was preempted; otherwise, why the thread waits
- *   slot   the stack that was copied; TIME_NONE if no stack was copied. The time line becomes a user of the slot, in
- *          place of the caller
+ *   slot   the stack that was copied when the thread left its CPU; TIME_NONE if none was copied. The
+ *          time line becomes a user of the slot, in place of the caller
  */
 void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state state, int syscall, uint32_t slot);
 
@@ -209,8 +216,14 @@ void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_sta
 void time_line_until(struct time_line *line, uint64_t time_ns);
 void time_line_end(struct time_line *line, uint64_t time_ns);
 
-/* Finds stacks for all pieces that have no stack. The caller then takes the pieces, and calls time_line_taken(). */
+/*
+ * Finds stacks for all pieces that have no stack (time_line_resolve.c). The caller then takes the pieces, and calls
+ * time_line_taken().
+ */
 void time_line_resolve(struct time_line *line);
 void time_line_taken(struct time_line *line);
+
+/* Drops `count` of the choices, beginning with the one at the index `first`. Their slots lose a user. */
+void time_choices_drop(struct time_line *line, struct time_choices *choices, size_t first, size_t count);
 
 #endif
