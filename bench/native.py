@@ -1,9 +1,12 @@
 #!/usr/bin/python3
-"""How much longer the pause of a dump is with --native: bench/native.py [--ruby ID] [--runs N]
+"""How much longer the pause of a dump is with --native, and the stop of a sample: bench/native.py [--ruby ID] [--runs N] [--seconds S]
 
 Dumps a program by turns with --native=all and without. One thread of the program runs, the others sleep; all of them are
 called through blocks, to several depths. Only dumps with one pause count. A pause contains the time that rbdump or the thread
-waits for a CPU, so on a busy machine only the short pauses can be compared."""
+waits for a CPU, so on a busy machine only the short pauses can be compared.
+
+Then a program that does nothing but read the clock is recorded by turns for S seconds in the mode paused, with --native and
+without, at 99 samples a second. It notes each gap in its time of at least 10 us, so nearly all gaps are stops."""
 
 import argparse
 import json
@@ -12,6 +15,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -38,6 +42,21 @@ exit!
 """
 
 
+GAPS = """
+gaps, least = [], 10_000
+puts "ready"
+$stdout.flush
+last = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+Thread.new { $stdin.read; puts gaps.join(" "); $stdout.flush; exit! }
+while true
+  now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+  gaps << now - last if now - last >= least
+  last = now
+end
+"""
+TURNS = 5
+
+
 def measure(ruby, sleepers, depth, runs):
     """The pauses in microseconds, by mode."""
     program = subprocess.Popen(
@@ -58,10 +77,38 @@ def measure(ruby, sleepers, depth, runs):
     return pauses
 
 
+def gaps_of(ruby, seconds, arguments):
+    """The gaps of the program that reads the clock, in microseconds, while it is recorded so; not recorded if None."""
+    program = subprocess.Popen(
+        [ruby.path, "--disable-gems", "-e", GAPS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with program:
+        assert program.stdout.readline() == "ready\n"
+        if arguments is None:
+            time.sleep(seconds)
+        else:
+            command = [RBDUMP, "record", "-p", str(program.pid), "-d", str(seconds), "--mode", "paused", "-o", os.devnull]
+            subprocess.run([*command, *arguments], capture_output=True, check=True)
+        program.stdin.close()
+        return [int(gap) / 1000 for gap in program.stdout.read().split()]
+
+
+def compare_stops(ruby, seconds):
+    found = {"not recorded": [], "without": [], "--native": []}
+    for _ in range(TURNS):
+        for mode, arguments in (("not recorded", None), ("without", []), ("--native", ["--native"])):
+            found[mode] += gaps_of(ruby, seconds, arguments)
+    print(f"{ruby.id}, recorded, {TURNS} turns of {seconds} s: gaps of at least 10 us")
+    for mode, gaps in found.items():
+        if gaps:
+            print(f"  {mode:12} {len(gaps):5}: {percentile(gaps, 0.25):5.1f} us lower quartile, {statistics.median(gaps):5.1f} median, {percentile(gaps, 0.9):5.1f} in nine of ten at most")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ruby", help="the id of a Ruby; default: the newest and the oldest")
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=5)
     options = parser.parse_args()
     rubies = find_rubies()
     by_age = sorted(rubies, key=lambda ruby: ruby.series)
@@ -72,6 +119,7 @@ def main():
             for mode, pauses in measure(ruby, sleepers, depth, options.runs).items():
                 quartile, median = percentile(pauses, 0.25), statistics.median(pauses)
                 print(f"  {mode:9} {len(pauses):4} pauses: {min(pauses):6.0f} us least, {quartile:6.0f} lower quartile, {median:6.0f} median")
+        compare_stops(ruby, options.seconds)
 
 
 if __name__ == "__main__":

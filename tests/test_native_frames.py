@@ -18,12 +18,23 @@ RATE = 1000
 USAGE = 64
 
 
-@pytest.fixture(scope="module", autouse=True)
-def it_works():
+def needs_kernel():
     reason = kernel.why_not()
     if reason:
-        note_not_applicable(f"native frames: {reason}")
+        note_not_applicable(f"native frames in the mode kernel: {reason}")
         pytest.skip(reason)
+
+
+@pytest.fixture(params=["kernel", "paused"])
+def mode(request):
+    if request.param == "kernel":
+        needs_kernel()
+    return request.param
+
+
+@pytest.fixture
+def in_kernel():
+    needs_kernel()
 
 
 class Extension:
@@ -82,12 +93,15 @@ def inside(span, method):
 
 
 def weights_inside(profile, method):
-    """How long a thread was in what, inside of a method. How long it waits for a CPU depends on the load of the machine."""
+    """
+    How long a thread was in what, inside of a method, without the time in which it waited for a CPU: in the mode kernel, in
+    ns; in the mode paused, in samples, because there a sample also stands for the wait before it.
+    """
     weights = collections.Counter()
     for span in profile.spans:
         names = inside(span, method)
         if names is not None and span.verdict == "complete" and span.state != "runnable":
-            weights[names] += span.weight
+            weights[names] += span.weight if profile.answer["mode"] == "kernel" else span.count
     return weights
 
 
@@ -129,25 +143,26 @@ def check(profile, extension):
 
 
 @pytest.mark.outer_rubies
-def test_extension(ruby, rbdump, extension, file):
+def test_extension(ruby, rbdump, extension, file, mode):
     with Busy(ruby, extension) as busy:
-        status, _, errors = record(rbdump, "-p", busy.pid, "-r", RATE, "-d", 3, "--mode", "kernel", "--native", file=file)
+        status, _, errors = record(rbdump, "-p", busy.pid, "-r", RATE, "-d", 3, "--mode", mode, "--native", file=file)
     assert status == 0, errors
     check(report(rbdump, file, "--idle"), extension)
 
 
 @pytest.mark.three_rubies
-def test_extension_with_jit(ruby, rbdump, extension, file):
+def test_extension_with_jit(ruby, rbdump, extension, file, mode):
     if not ruby.has_yjit:
         note_not_applicable(f"native frames with YJIT, on {ruby.id}: not built in")
         return
     with Busy(ruby, extension, ["--yjit", "--yjit-call-threshold=1"]) as busy:
-        status, _, errors = record(rbdump, "-p", busy.pid, "-r", RATE, "-d", 3, "--mode", "kernel", "--native", file=file)
+        status, _, errors = record(rbdump, "-p", busy.pid, "-r", RATE, "-d", 3, "--mode", mode, "--native", file=file)
     assert status == 0, errors
     check(report(rbdump, file, "--idle"), extension)
 
 
 @pytest.mark.any_ruby
+@pytest.mark.usefixtures("in_kernel")
 def test_kernel_frames(ruby, rbdump, extension, file):
     """Inside of the program's functions are those of the kernel, from the system call in to where the thread was."""
     with Busy(ruby, extension) as busy:
@@ -199,7 +214,7 @@ def plain(name):
 
 @pytest.mark.newest_ruby
 @pytest.mark.parametrize("wait", WAITS)
-def test_as_gdb(ruby, rbdump, file, tmp_path, wait):
+def test_as_gdb(ruby, rbdump, file, tmp_path, mode, wait):
     """The functions of a thread that waits are those that gdb shows, for one that waits already and for one that begins to."""
     code = f'Thread.new {{ sleep }}; puts "ready"; $stdout.flush; $stdin.getc; {wait}'
     with subprocess.Popen(
@@ -210,7 +225,7 @@ def test_as_gdb(ruby, rbdump, file, tmp_path, wait):
             found = []
             for begins in (True, False):
                 path = file.with_suffix(f".{begins}")
-                with Recording(rbdump, "-p", target.pid, "--mode", "kernel", "--native", file=path) as recording:
+                with Recording(rbdump, "-p", target.pid, "--mode", mode, "--native", file=path) as recording:
                     recording.wait_for_samples()
                     if begins:
                         target.stdin.write("x")
@@ -239,7 +254,10 @@ def test_as_gdb(ruby, rbdump, file, tmp_path, wait):
 
 
 def test_usage(rbdump, tmp_path):
-    for option in ("--native", "--kernel-frames"):
-        for mode in ("paused", "unpaused"):
-            done = run(rbdump, "record", "--mode", mode, option, "-o", tmp_path / "none", "--", "true")
-            assert done.returncode == USAGE and "--mode kernel" in done.stderr, done.stderr
+    for option, mode, said in (
+        ("--native", "unpaused", "--native cannot be used with --mode unpaused"),
+        ("--kernel-frames", "paused", "--kernel-frames can be used only with --mode kernel or --mode auto"),
+        ("--kernel-frames", "unpaused", "--kernel-frames can be used only with --mode kernel or --mode auto"),
+    ):
+        done = run(rbdump, "record", "--mode", mode, option, "-o", tmp_path / "none", "--", "true")
+        assert done.returncode == USAGE and said in done.stderr, done.stderr

@@ -372,7 +372,7 @@ static struct error *create_stream(const struct capture *capture, const struct s
 {
 	const struct capture_options *options = capture->options;
 	const struct sampling_loop_options how = {
-	    .rounds = {.rate = options->rate, .source = source, .origin = options->origin},
+	    .rounds = {.rate = options->rate, .source = source, .origin = options->origin, .native = options->native},
 	    .stop = &options->control->stop,
 	    .max_cpu = options->max_cpu,
 	    .samplers = &options->control->samplers,
@@ -391,8 +391,7 @@ static struct error *create_stream(const struct capture *capture, const struct s
 
 	if (source->in_kernel)
 		return kernel_stream_create(session, &in_kernel, ret);
-	*ret = sampling_loop_create(session, &how);
-	return *ret ? NULL : error_no_memory();
+	return sampling_loop_create(session, &how, ret);
 }
 
 /* Samples with one source. *began receives whether that could begin. */
@@ -427,7 +426,14 @@ static struct error *sample_session(struct capture *capture, const struct sessio
 	bool began;
 	struct error *error = sample_with(capture, session, capture->options->source, &began);
 
-	if (!error || began || !fallback || is_another_program(capture, session))
+	if (!error)
+		return NULL;
+	/* If the program has ended meanwhile, that is the reason, unless there is not enough memory. */
+	if (error != error_no_memory() && is_another_program(capture, session)) {
+		error_destroy(error);
+		return NULL;
+	}
+	if (began || !fallback)
 		return error;
 	error_destroy(error);
 	set_process(capture, session, begin_ns, fallback->name);

@@ -18,7 +18,7 @@ struct record_options {
 	const struct source *source; /* NULL: use the best source that is allowed (mode auto) */
 	/*
 	 * `native`: record native frames (sampling/native_frames.h). `kernel_frames`: also record the kernel's
-	 * functions. Both options need the mode `kernel`.
+	 * functions. `native` is not possible in the mode `unpaused`; `kernel_frames` needs the mode `kernel`.
 	 */
 	bool native, kernel_frames;
 	bool children;
@@ -37,5 +37,11 @@ struct record_options {
 	bool named;		      /* the user has named the output file */
 	struct report_options report; /* report.output is the name of the output file, even if `raw` is set */
 };
+
+/* Whether a process is sampled by source_paused if it cannot be sampled in the kernel. */
+static inline bool may_fall_back(const struct record_options *options)
+{
+	return !options->source && !options->kernel_frames;
+}
 
 #endif

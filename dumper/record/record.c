@@ -489,7 +489,7 @@ static struct error *begin_source(struct recorder *recorder)
 	if (!recorder->source->in_kernel)
 		return NULL;
 	error = begin_in_kernel(recorder);
-	if (!error || options->source || options->native)
+	if (!error || !may_fall_back(options))
 		return error;
 	recorder->refused = error;
 	recorder->source = &source_paused;

@@ -31,6 +31,25 @@ static struct timespec time_of(const struct kernel_record *record)
 	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
 }
 
+/* What the record has of the native stack, and of functions of the kernel: they are its last parts. */
+static struct native_copy native_of(const struct kernel_record *record, const struct user_regs_struct *registers)
+{
+	const uint8_t *bytes = (const uint8_t *)(record + 1) + kernel_in_eights(record->ec_length) +
+			       kernel_in_eights(record->collections_length) + record->frames_length +
+			       record->values_length;
+
+	if (record->native_length > KERNEL_NATIVE_MAX ||
+	    record->functions_length > KERNEL_FUNCTIONS_MAX * sizeof(uint64_t))
+		return (struct native_copy){0};
+	return (struct native_copy){
+	    .registers = sample_registers(registers),
+	    .bytes = bytes,
+	    .length = record->native_length,
+	    .functions = (const uint64_t *)(const void *)(bytes + record->native_length),
+	    .nr_functions = record->functions_length / sizeof(uint64_t),
+	};
+}
+
 void kernel_sample_take(struct sampler *sampler, const struct kernel_record *record, struct sample *sample)
 {
 	enum fingerprint_of of;
@@ -53,6 +72,7 @@ void kernel_sample_take(struct sampler *sampler, const struct kernel_record *rec
 	};
 	memcpy(&sample->stop.registers, record->registers, sizeof(record->registers));
 	sample->stop.registers.fs_base = record->fs_base;
+	sample->native = native_of(record, &sample->stop.registers);
 	sample->stop.window = session_window(sampler->session, sample->stop.registers.rip);
 	result = stack_copy_take_record(sample->copy, record, &sample->reason);
 	sample->copied = result == COPY_COVERED;

@@ -1,7 +1,6 @@
 #include "sampling/kernel_stream.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/watchdog.h"
@@ -179,7 +178,7 @@ static const struct observation *take_stack(struct kernel_stream *stream, const 
 		return NULL;
 	}
 	if (stream->native)
-		native_frames_take(stream->native, &stream->sample, record, &stream->native_stack);
+		native_frames_take(stream->native, &stream->sample, &stream->native_stack);
 	if (of_clock) {
 		collects =
 		    kernel_process_collects(stream->session->ruby.layout, record, stream->sample.cache.collecting);
@@ -277,7 +276,6 @@ static const struct observation *take_records(struct kernel_stream *stream, uint
 static bool read_long_wait(struct kernel_stream *stream, struct kernel_follow *follow)
 {
 	struct task_look look;
-	uint64_t out_ns;
 
 	kernel_threads_open(&stream->threads, follow);
 	look = task_look(&follow->subject.task, NULL);
@@ -286,15 +284,15 @@ static bool read_long_wait(struct kernel_stream *stream, struct kernel_follow *f
 	watchdog_reads(READING_STACKS);
 	sampler_take(stream->sampler, &source_asleep, &follow->subject, true, &stream->sample);
 	watchdog_has_read(READING_STACKS);
-	if (stream->sample.reason != REASON_NONE || stream->sample.no_stack)
+	if (stream->sample.reason != REASON_NONE || stream->sample.no_stack ||
+	    (stream->native && stream->sample.native.registers.known == 0))
 		return false;
-	if (stream->native)
-		native_frames_take_asleep(stream->native, &stream->sample, &follow->subject.task,
-					  &stream->native_stack);
 	if (!task_sleeps_on(&follow->subject.task, &look))
 		return false;
+	if (stream->native)
+		native_frames_take(stream->native, &stream->sample, &stream->native_stack);
 	/* It is not known of the first wait when that began. */
-	out_ns = kernel_maps_thread(&stream->options.maps, follow->subject.tid).out_ns;
+	const uint64_t out_ns = kernel_maps_thread(&stream->options.maps, follow->subject.tid).out_ns;
 	return out_ns == 0 || out_ns == follow->line.began_ns;
 }
 
@@ -545,8 +543,10 @@ static void destroy(struct stream *this)
 /* Makes what takes no help from the kernel. False if there is not enough memory. */
 static bool make_parts(struct kernel_stream *stream, const struct session *session)
 {
-	stream->sampler =
-	    sampler_create(session, &(struct sampler_options){.budget_us = 200, .on_torn = ON_TORN_REPORT});
+	const struct sampler_options how = {
+	    .budget_us = 200, .on_torn = ON_TORN_REPORT, .native = stream->options.native};
+
+	stream->sampler = sampler_create(session, &how);
 	stream->cache = stack_cache_create();
 	stream->old = old_objects_create(session->ruby.layout);
 	time_slots_init(&stream->slots, monotonic_ns(), (uint64_t)(1e9 / stream->options.rate));

@@ -10,9 +10,6 @@
 #include "ruby/machine.h"
 #include "ruby/value.h"
 
-/* How much of the native stack is copied: enough for most methods in C, which need some hundreds of bytes a function. */
-#define NATIVE_LENGTH 8192u
-
 /* The most pages that are read to find the function of a method, or that of the interpreter. */
 #define PAGES 8u
 
@@ -57,7 +54,6 @@ struct native_frames {
 	uint64_t collections;	       /* how many collections had begun when `methods` was filled */
 	unsigned int tries;
 	struct innermost innermost[CACHE_MAX];
-	uint8_t stack[NATIVE_LENGTH]; /* of a thread that sleeps */
 	struct {
 		uint64_t method, function;
 	} methods[METHODS];
@@ -98,7 +94,7 @@ void native_frames_destroy(struct native_frames *frames)
 
 void native_frames_facts(const struct native_frames *frames, struct kernel_facts *facts)
 {
-	facts->native_length = NATIVE_LENGTH;
+	facts->native_length = NATIVE_COPY_MAX;
 	facts->functions = frames->kernel != NULL;
 }
 
@@ -263,17 +259,6 @@ static void take_kernel(const struct native_frames *frames, const uint64_t *addr
 
 /* ---- functions of the program */
 
-/* struct pt_regs in the kernel's arch/x86/include/asm/ptrace.h, v5.15 to v6.18: the places of the registers. */
-static struct unwind_registers registers_of(const struct kernel_record *record)
-{
-	static const uint8_t places[UNWIND_REGISTERS] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
-	struct unwind_registers registers = {.ip = record->registers[16], .known = (1u << UNWIND_REGISTERS) - 1};
-
-	for (size_t i = 0; i < UNWIND_REGISTERS; i++)
-		registers.of[i] = record->registers[places[i]];
-	return registers;
-}
-
 /* The function that the interpreter's loop was called by belongs to the interpreter, too. */
 static void note_caller(struct native_frames *frames, struct unwind_registers registers,
 			const struct unwind_memory *memory)
@@ -402,56 +387,29 @@ static void take(struct native_frames *frames, const struct innermost *innermost
 		end_at_code(frames, innermost, first, reached, ret);
 }
 
-void native_frames_take(struct native_frames *frames, const struct sample *sample, const struct kernel_record *record,
-			struct native_stack *ret)
+void native_frames_take(struct native_frames *frames, const struct sample *sample, struct native_stack *ret)
 {
-	const uint8_t *values = (const uint8_t *)(record + 1) + kernel_in_eights(record->ec_length) +
-				kernel_in_eights(record->collections_length) + record->frames_length;
-	const struct unwind_registers registers = registers_of(record);
-	const struct unwind_memory memory = {.start = registers.of[UNWIND_RSP],
-					     .length = record->native_length,
-					     .bytes = values + record->values_length};
+	const struct native_copy *copy = &sample->native;
+	const struct unwind_memory memory = {
+	    .start = copy->registers.of[UNWIND_RSP],
+	    .length = copy->length,
+	    .bytes = copy->bytes,
+	};
 	struct innermost innermost;
+	bool known;
 
 	ret->count = 0;
 	ret->cut = false;
-	if (!sample->checked || sample->stop.window || record->native_length > KERNEL_NATIVE_MAX ||
-	    record->functions_length > KERNEL_FUNCTIONS_MAX * sizeof(uint64_t))
+	if (!sample->checked || sample->lacks_innermost)
 		return;
-	ret->cut = !find_innermost(frames, sample, &innermost);
-	if (ret->cut)
+	/* Noted for this entry of the cache also if this sample gets no native frames. */
+	known = find_innermost(frames, sample, &innermost);
+	if (sample->stop.window || copy->registers.known == 0)
+		return;
+	ret->cut = !known;
+	if (!known)
 		return;
 	if (frames->kernel)
-		take_kernel(frames, (const uint64_t *)(const void *)(memory.bytes + memory.length),
-			    record->functions_length / sizeof(uint64_t), ret);
-	take(frames, &innermost, &registers, &memory, ret);
-}
-
-/* Reads the end of a native stack; less if the stack is shorter. Returns the number of bytes. */
-static size_t read_stack(const struct native_frames *frames, uint64_t from, uint8_t *bytes)
-{
-	struct memory *memory = memory_create(target_read_pages, frames->session->target, PAGES);
-	size_t length = NATIVE_LENGTH;
-
-	while (memory && length >= sizeof(uint64_t) && !memory_read(memory, from, bytes, length))
-		length /= 2;
-	memory_destroy(memory);
-	return memory && length >= sizeof(uint64_t) ? length : 0;
-}
-
-void native_frames_take_asleep(struct native_frames *frames, const struct sample *sample, const struct task *task,
-			       struct native_stack *ret)
-{
-	struct unwind_registers registers = {.known = 1u << UNWIND_RSP};
-	struct unwind_memory memory = {.bytes = frames->stack};
-	struct innermost innermost;
-
-	ret->count = 0;
-	ret->cut = false;
-	if (!sample->checked || !find_innermost(frames, sample, &innermost) ||
-	    !task_place(task, &registers.ip, &registers.of[UNWIND_RSP]))
-		return;
-	memory.start = registers.of[UNWIND_RSP];
-	memory.length = read_stack(frames, memory.start, frames->stack);
-	take(frames, &innermost, &registers, &memory, ret);
+		take_kernel(frames, copy->functions, copy->nr_functions, ret);
+	take(frames, &innermost, &copy->registers, &memory, ret);
 }

@@ -1,8 +1,7 @@
 /*
- * The native frames of a sample that was taken in the kernel. The native frames show which native functions a thread
- * was in, from the innermost function to the innermost Ruby frame. rbdump finds these functions from the sample's
- * registers and from a copy of the innermost part of the native stack (kernel/record.h). Native functions between two
- * Ruby frames are not included.
+ * The native frames of a sample. The native frames show which native functions a thread was in, from the innermost
+ * function to the innermost Ruby frame. rbdump finds these functions from the sample's registers and from a copy of the
+ * innermost part of the native stack (sample.h). Native functions between two Ruby frames are not included.
  *
  * rbdump needs no symbols to find the outermost of these native functions. There are three cases:
  * - The innermost Ruby frame runs a method that is written in C. The outermost function is the C function that
@@ -60,21 +59,13 @@ void native_frames_destroy(struct native_frames *frames); /* NULL is fine */
 void native_frames_facts(const struct native_frames *frames, struct kernel_facts *facts);
 
 /*
- * Finds the native frames of a sample that was made from `record` by kernel_sample_take(). Call this function directly
- * after kernel_sample_take(), because this function uses the frames that the sampler has walked. If no native frames
- * are found, the result is empty.
+ * Finds the native frames of a sample. Pass every sample of the process, in the order in which they were taken, because
+ * a sample with a new stack tells what the samples with the same stack lack. Call this function while the frames that
+ * the sampler has walked (`sample->walked`) are valid. If the sample has no copy of the native stack, the result is
+ * empty. Only two registers of a sleeping thread are known, so some native frames can be missing then; and the result
+ * has no functions of the kernel.
  */
-void native_frames_take(struct native_frames *frames, const struct sample *sample, const struct kernel_record *record,
-			struct native_stack *ret);
-
-/*
- * Finds the native frames of a sleeping thread, for a sample from source_asleep. This function reads the native stack
- * while the thread sleeps. So after the call, the caller must check that the thread did not run during the call. The
- * result has no functions of the kernel. Only two registers of a sleeping thread are known, so some native frames can
- * be missing.
- */
-void native_frames_take_asleep(struct native_frames *frames, const struct sample *sample, const struct task *task,
-			       struct native_stack *ret);
+void native_frames_take(struct native_frames *frames, const struct sample *sample, struct native_stack *ret);
 
 /*
  * Forgets which functions implement which methods, and reads the mappings of the process again. Call this function from

@@ -152,17 +152,19 @@ bool observation_queue_add(struct observation_queue *queue, const struct observa
 	if (observation->sample && !room && observation->optional)
 		return false;
 	entry.seen.sample = room ? sample_pack(observation->sample, queue->again, room) : NULL;
-	entry.seen.lost = observation->sample && !room;
+	/* Of a cache hit, only the native stack is lost. */
+	entry.seen.lost = observation->sample && !room && observation->sample->cache.result != CACHE_HIT;
 	pthread_mutex_lock(&queue->mutex);
 	queue->of[queue->made++ % ROOM] = entry;
-	queue->has_samples |= entry.seen.sample != NULL;
+	queue->has_samples |= entry.seen.sample && entry.seen.sample->cache.result != CACHE_HIT;
 	/* To wake the other thread costs more than to make an observation. */
-	if ((observation->end_of_round && queue->has_samples) || observation->no_list || in_queue(queue) >= FULL) {
+	if ((observation->end_of_round && queue->has_samples) || observation->no_list || in_queue(queue) >= FULL ||
+	    queue->used - queue->freed > queue->size / 2) {
 		pthread_cond_broadcast(&queue->more);
 		queue->has_samples = false;
 	}
 	pthread_mutex_unlock(&queue->mutex);
-	return !entry.seen.lost;
+	return !observation->sample || room;
 }
 
 bool observation_queue_is_full(struct observation_queue *queue)

@@ -69,6 +69,7 @@ struct rounds {
 struct rounds *rounds_create(const struct session *session, const struct rounds_options *options,
 			     struct observation_queue *queue)
 {
+	const struct sampler_options how = {.budget_us = 200, .on_torn = ON_TORN_AGAIN, .native = options->native};
 	struct rounds *rounds = calloc(1, sizeof(*rounds));
 
 	if (!rounds)
@@ -76,8 +77,7 @@ struct rounds *rounds_create(const struct session *session, const struct rounds_
 	rounds->session = session;
 	rounds->options = *options;
 	rounds->queue = queue;
-	rounds->sampler =
-	    sampler_create(session, &(struct sampler_options){.budget_us = 200, .on_torn = ON_TORN_AGAIN});
+	rounds->sampler = sampler_create(session, &how);
 	rounds->memory = memory_create(target_read_pages, session->target, LIST_PAGES);
 	rounds->cache = stack_cache_create();
 	rounds->old = old_objects_create(session->ruby.layout);
@@ -238,6 +238,17 @@ static bool is_settled(const struct sample *sample)
 	return sample->reason == REASON_NONE || sample->reason == REASON_TOO_DEEP;
 }
 
+/* Takes the stack of a sleeping thread. False if the thread does not sleep any more. */
+static bool take_asleep(struct rounds *rounds, struct watched *watched, const struct task_look *look,
+			struct sample *sample)
+{
+	sampler_take(rounds->sampler, &source_asleep, &watched->subject, true, sample);
+	/* The kernel does not tell where a thread is that is about to run. */
+	if (rounds->options.native && sample->copied && sample->native.registers.known == 0)
+		return false;
+	return task_sleeps_on(&watched->subject.task, look) && is_settled(sample);
+}
+
 /*
  * Takes the stack of a thread into the sample. If the thread has woken up since the look, looks again: it may be asleep
  * again.
@@ -245,8 +256,7 @@ static bool is_settled(const struct sample *sample)
 static void take_stack(struct rounds *rounds, struct watched *watched, struct task_look *look, struct sample *sample)
 {
 	for (unsigned int looks = 0; look->known && look->asleep && looks < LOOKS_MAX; looks++) {
-		sampler_take(rounds->sampler, &source_asleep, &watched->subject, true, sample);
-		if (task_sleeps_on(&watched->subject.task, look) && is_settled(sample)) {
+		if (take_asleep(rounds, watched, look, sample)) {
 			watched->look = *look;
 			return;
 		}
@@ -301,13 +311,13 @@ static struct observation begin_observation(const struct rounds *rounds, const s
 }
 
 /*
- * Adds an observation with a stack to the queue. If the stack is a cache hit, the sample is not needed. Returns whether
- * the queue has the stack.
+ * Adds an observation with a stack to the queue. If the stack is a cache hit, the sample is needed only for its native
+ * stack. Returns whether the queue has the stack.
  */
 static bool hand_on_stack(struct rounds *rounds, struct observation *seen)
 {
 	seen->stack = seen->sample->cache.entry;
-	if (seen->sample->cache.result == CACHE_HIT)
+	if (seen->sample->cache.result == CACHE_HIT && !rounds->options.native)
 		seen->sample = NULL;
 	return observation_queue_add(rounds->queue, seen);
 }

@@ -21,6 +21,11 @@ struct rounds_options {
 	double rate;		     /* rounds per second */
 	const struct source *source; /* the source for running threads */
 	struct timespec origin;	     /* the CLOCK_MONOTONIC time that is time 0 of all observations */
+	/*
+	 * Whether samples have copies of native stacks, for native frames (native_frames.h). Then the observation of a
+	 * cache hit also has its sample.
+	 */
+	bool native;
 };
 
 /* The session and the queue must outlive the struct rounds. Returns NULL if there is not enough memory. */

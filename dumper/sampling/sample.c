@@ -25,7 +25,7 @@ void sample_clear(struct sample *sample)
 	*sample = (struct sample){0};
 }
 
-/* A packed sample, its stack, the frames of that, and the stack copy are one behind the other. */
+/* A packed sample, its stack, the frames of that, the native stack, and the stack copy are one behind the other. */
 static size_t in_sixteens(size_t length)
 {
 	return (length + 15) / 16 * 16;
@@ -38,7 +38,7 @@ static size_t frames_length(const struct sample *sample)
 
 static enum stack_copy_parts parts_of(const struct sample *sample, bool again)
 {
-	if (!sample->copied)
+	if (!sample->copied || sample->cache.result == CACHE_HIT)
 		return PACK_NO_STACK;
 	return sample->walked && !again ? PACK_OBJECTS : PACK_ALL;
 }
@@ -46,7 +46,7 @@ static enum stack_copy_parts parts_of(const struct sample *sample, bool again)
 size_t sample_packed_length(const struct sample *sample, bool again)
 {
 	return in_sixteens(sizeof(*sample)) + in_sixteens(sizeof(*sample->walked)) + frames_length(sample) +
-	       stack_copy_packed_length(sample->copy, parts_of(sample, again));
+	       in_sixteens(sample->native.length) + stack_copy_packed_length(sample->copy, parts_of(sample, again));
 }
 
 struct sample *sample_pack(const struct sample *sample, bool again, void *room)
@@ -63,8 +63,26 @@ struct sample *sample_pack(const struct sample *sample, bool again, void *room)
 		memcpy(walked->frames, sample->walked->frames, walked->nr_frames * sizeof(*walked->frames));
 		packed->walked = walked;
 	}
-	packed->copy = stack_copy_pack(sample->copy, parts_of(sample, again), next + frames_length(sample));
+	next += frames_length(sample);
+	packed->native.functions = NULL;
+	packed->native.nr_functions = 0;
+	packed->native.bytes = next;
+	if (sample->native.length > 0)
+		memcpy(next, sample->native.bytes, sample->native.length);
+	next += in_sixteens(sample->native.length);
+	packed->copy = stack_copy_pack(sample->copy, parts_of(sample, again), next);
 	return packed;
+}
+
+struct unwind_registers sample_registers(const struct user_regs_struct *registers)
+{
+	return (struct unwind_registers){
+	    .ip = registers->rip,
+	    .known = (1u << UNWIND_REGISTERS) - 1,
+	    .of = {registers->rax, registers->rdx, registers->rcx, registers->rbx, registers->rsi, registers->rdi,
+		   registers->rbp, registers->rsp, registers->r8, registers->r9, registers->r10, registers->r11,
+		   registers->r12, registers->r13, registers->r14, registers->r15},
+	};
 }
 
 void sample_reject(struct sample *sample, enum reason reason)

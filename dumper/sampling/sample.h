@@ -9,6 +9,7 @@
 #include <sys/user.h>
 #include <time.h>
 
+#include "native/unwind.h"
 #include "ruby/frame.h"
 #include "sampling/stack_cache.h"
 #include "sampling/stack_copy.h"
@@ -60,6 +61,26 @@ struct sample_cache {
 	uint64_t collections; /* how many garbage collections had begun when the stack was copied; 0: not known */
 };
 
+/*
+ * How much of the native stack is copied: enough for most methods in C, which need some hundreds of bytes a function.
+ */
+#define NATIVE_COPY_MAX 8192u
+
+/*
+ * What native frames are found from (native_frames.h). The sampler or the kernel's record owns the memory, which is
+ * valid until the next sample is taken, or until the record is released.
+ */
+struct native_copy {
+	struct unwind_registers registers; /* `known` is 0: there is no copy */
+	const uint8_t *bytes;		   /* the innermost part of the native stack, from the stack pointer on */
+	size_t length;			   /* in bytes; 0: the stack could not be read */
+	const uint64_t *functions;	   /* addresses in functions of the kernel, the innermost first */
+	size_t nr_functions;
+};
+
+/* The registers of a stopped or interrupted thread, all of them known, for the unwinder. */
+struct unwind_registers sample_registers(const struct user_regs_struct *registers);
+
 /* How much effort it took to get a sample. */
 struct sample_effort {
 	unsigned int tries; /* how many times the source tried to get a correct copy of the stack */
@@ -102,6 +123,7 @@ struct sample {
 	bool no_stack;	    /* the thread has not begun or is about to end, so there is no stack */
 	enum reason reason; /* why the source rejects the sample; REASON_NONE: the source accepts it */
 	struct sample_stop stop;
+	struct native_copy native; /* if the sampler was asked for it (sampler_options.h), and was able to copy it */
 	struct sample_cache cache;
 	struct sample_effort effort;
 };
@@ -116,7 +138,8 @@ void sample_clear(struct sample *sample);
 /*
  * Packs a sample: copies the sample and its stack copy into `room`. `room` must have sample_packed_length() bytes, and
  * must be aligned for a struct. The packed sample uses no memory outside of `room`. Do not copy another stack into the
- * packed sample, and do not call sample_clear() for it.
+ * packed sample, and do not call sample_clear() for it. The packed sample of a cache hit has no stack copy, but it has
+ * the copy of the native stack. A packed sample has no functions of the kernel.
  *   again  whether the stack will be walked again, although `walked` already contains its frames
  */
 size_t sample_packed_length(const struct sample *sample, bool again);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "base/clock.h"
 #include "sampling/sampler_parts.h"
@@ -175,6 +176,24 @@ void sampler_copy_objects(struct sampler *sampler, struct sample *sample)
 	if (sampler->then.told ? !collections_unchanged(&sampler->then, &sampler->fetched)
 			       : collections_moved_between(&sampler->then, &sampler->fetched))
 		sample->reason = REASON_COLLECTED;
+}
+
+size_t sampler_read_native(struct sampler *sampler, pid_t tid, uint64_t sp, size_t length)
+{
+	struct iovec local = {sampler->native, length}, remote = {(void *)sp, length};
+	const ssize_t result = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+
+	return result > 0 ? (size_t)result : 0;
+}
+
+void sampler_note_native(const struct sampler *sampler, const struct unwind_registers *registers, size_t length,
+			 struct sample *sample)
+{
+	sample->native = (struct native_copy){
+	    .registers = *registers,
+	    .bytes = (const uint8_t *)sampler->native,
+	    .length = length < NATIVE_COPY_MAX ? length : NATIVE_COPY_MAX,
+	};
 }
 
 void sample_try_again(struct sample *sample, long pause_ns)

@@ -4,6 +4,8 @@
 #ifndef RBDUMP_SAMPLER_OPTIONS_H
 #define RBDUMP_SAMPLER_OPTIONS_H
 
+#include <stdbool.h>
+
 /* What source_paused does with a thread that was stopped in a torn window. */
 enum on_torn {
 	ON_TORN_STEP,	/* steps the thread out of the window, then copies the stack */
@@ -23,6 +25,8 @@ struct sampler_options {
 	 */
 	long budget_us;
 	enum on_torn on_torn;
+	/* Whether source_paused and source_asleep also copy the innermost part of the native stack (sample.h). */
+	bool native;
 };
 
 #endif

@@ -12,6 +12,9 @@
 #include "sampling/source.h"
 #include "sampling/store_order.h"
 
+/* The size of the buffer for a native stack. */
+#define NATIVE_READ_MAX 16384u
+
 struct sampler {
 	const struct session *session;
 	struct sampler_options options;
@@ -31,6 +34,7 @@ struct sampler {
 	struct collections then, fetched;
 	bool has_fetched;
 	uint64_t low, high; /* the file that contains Ruby is mapped at [low, high) */
+	uint64_t native[NATIVE_READ_MAX / 8];
 };
 
 /* Copies the stack. If the extent does not contain the whole stack, copies the stack again, at most a few times. */
@@ -63,6 +67,20 @@ void sampler_copy_held(struct sampler *sampler, struct sample *sample);
  * begun since the stack was copied, sets the `reason` of the sample, because the objects may be gone.
  */
 void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
+
+/*
+ * Reads the innermost part of a native stack into `sampler->native`: `length` bytes, or fewer if the stack is shorter.
+ * Returns how many; 0 if it cannot be read.
+ */
+size_t sampler_read_native(struct sampler *sampler, pid_t tid, uint64_t sp, size_t length);
+
+/*
+ * Gives the sample the part of the native stack that was read last.
+ *   registers  of the thread
+ *   length     how many bytes were read; at most NATIVE_COPY_MAX of these are used
+ */
+void sampler_note_native(const struct sampler *sampler, const struct unwind_registers *registers, size_t length,
+			 struct sample *sample);
 
 /*
  * Notes why a try was rejected, and sleeps for `pause_ns` before the next try. During this sleep, the sampled thread

@@ -7,13 +7,18 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "base/watchdog.h"
 #include "sampling/cpu_limit.h"
 #include "sampling/deadlines.h"
 #include "sampling/names_priority.h"
+#include "sampling/native_frames.h"
 #include "target/hold.h"
 
 /* How many bytes of samples the queue has room for: those of some hundred deep stacks. */
 #define QUEUE_BYTES (8u << 20)
+
+/* How often native_frames_forget() is called. */
+#define FORGET_NS 5000000000L
 
 /* The least time between two checks of the CPU time that was taken. */
 #define LIMIT_NS 10000000L
@@ -23,6 +28,10 @@ struct sampling_loop {
 	struct sampling_loop_options options;
 	struct observation_queue *queue;
 	struct rounds *rounds;
+	struct native_frames *native; /* NULL: native frames are not wanted */
+	struct native_stack native_stack;
+	struct observation seen;      /* the last observation, with native frames */
+	struct timespec forgotten;    /* when native_frames_forget() was called last */
 	struct timespec period_start; /* when the period of the next round begins; 0: there was no round */
 	long long offset;	      /* how long after that the deadline of the next round is, in ns */
 	uint64_t random;	      /* of the offsets (base/random.h) */
@@ -134,16 +143,43 @@ static struct error *begin(struct stream *stream)
 	return thread_start(&loop->thread, run, loop);
 }
 
+/* Adds native frames to an observation that has a stack of its own. */
+static const struct observation *add_native(struct sampling_loop *loop, const struct observation *from)
+{
+	struct observation *seen = &loop->seen;
+
+	*seen = *from;
+	if (seen->thread == 0 || seen->same || seen->lost)
+		return seen;
+	if (elapsed_ns(&loop->forgotten) > FORGET_NS) {
+		clock_gettime(CLOCK_MONOTONIC, &loop->forgotten);
+		native_frames_forget(loop->native);
+	}
+	/* If there is no sample, there was no room for it. */
+	loop->native_stack.count = 0;
+	loop->native_stack.cut = true;
+	watchdog_reads(READING_NAMES);
+	if (seen->sample)
+		native_frames_take(loop->native, seen->sample, &loop->native_stack);
+	watchdog_has_read(READING_NAMES);
+	seen->native = &loop->native_stack;
+	if (seen->sample && seen->sample->cache.result == CACHE_HIT)
+		seen->sample = NULL;
+	return seen;
+}
+
 /* Waits for a tenth of a second. */
 static const struct observation *next(struct stream *stream, bool *timed_out)
 {
 	struct sampling_loop *loop = loop_of(stream);
+	const struct observation *seen;
 	struct timespec until;
 
 	names_priority_keep(&loop->names, share_of(loop));
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until = plus_ns(until, 2 * DEADLINE_SLICE_NS);
-	return observation_queue_next(loop->queue, &until, timed_out);
+	seen = observation_queue_next(loop->queue, &until, timed_out);
+	return seen && loop->native ? add_native(loop, seen) : seen;
 }
 
 static void done(struct stream *stream)
@@ -185,11 +221,13 @@ static void destroy(struct stream *stream)
 	struct sampling_loop *loop = loop_of(stream);
 
 	rounds_destroy(loop->rounds);
+	native_frames_destroy(loop->native);
 	observation_queue_destroy(loop->queue);
 	free(loop);
 }
 
-struct stream *sampling_loop_create(const struct session *session, const struct sampling_loop_options *options)
+struct error *sampling_loop_create(const struct session *session, const struct sampling_loop_options *options,
+				   struct stream **ret)
 {
 	static const struct stream_operations operations = {
 	    .begin = begin,
@@ -202,16 +240,23 @@ struct stream *sampling_loop_create(const struct session *session, const struct 
 	    .destroy = destroy,
 	};
 	struct sampling_loop *loop = calloc(1, sizeof(*loop));
+	struct error *error = NULL;
 
 	if (!loop)
-		return NULL;
+		return error_no_memory();
 	loop->stream.operations = &operations;
 	loop->options = *options;
-	loop->queue = observation_queue_create(QUEUE_BYTES, false);
-	loop->rounds = loop->queue ? rounds_create(session, &options->rounds, loop->queue) : NULL;
-	if (!loop->rounds) {
-		destroy(&loop->stream);
-		return NULL;
+	if (options->rounds.native)
+		error = native_frames_create(session, false, &loop->native);
+	if (!error) {
+		loop->queue = observation_queue_create(QUEUE_BYTES, false);
+		loop->rounds = loop->queue ? rounds_create(session, &options->rounds, loop->queue) : NULL;
+		error = loop->rounds ? NULL : error_no_memory();
 	}
-	return &loop->stream;
+	if (error) {
+		destroy(&loop->stream);
+		return error;
+	}
+	*ret = &loop->stream;
+	return NULL;
 }

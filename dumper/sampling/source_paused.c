@@ -1,8 +1,6 @@
 /*
  * source_paused: see source.h.
  */
-#include <sys/uio.h>
-
 #include "base/clock.h"
 #include "sampling/sampler_parts.h"
 #include "sampling/stopped.h"
@@ -12,11 +10,10 @@
 #define TRIES 8
 
 /*
- * How much of a native stack is searched for the registers that the kernel saves there when a signal handler interrupts
- * code; and the places of the words around rip in struct rt_sigframe (arch/x86/include/asm/sigframe.h,
- * uapi/asm/sigcontext.h).
+ * The kernel saves registers on the stack when a signal handler interrupts code: the places of the words around rip in
+ * struct rt_sigframe (arch/x86/include/asm/sigframe.h, uapi/asm/sigcontext.h). NATIVE_READ_MAX bytes are searched for
+ * them.
  */
-#define HANDLER_BYTES 16384u
 enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define USER_CODE_SELECTOR 0x33u
 
@@ -25,8 +22,8 @@ enum { SAVED_RSP = -1, SAVED_RIP = 0, SAVED_SELECTORS = 2 };
 #define STEP_US	  100000.0
 
 /*
- * The time for the thread between the first two tries. A sleep of rbdump takes longer than the thread needs to go on and
- * leave a torn window. So if rbdump is on another CPU, it once spins instead.
+ * The time for the thread between the first two tries. A sleep of rbdump takes longer than the thread needs to go on
+ * and leave a torn window. So if rbdump is on another CPU, it once spins instead.
  */
 #define BETWEEN_NS	 20000L
 #define BETWEEN_AWAKE_NS 15000L
@@ -52,25 +49,43 @@ static bool step_out(struct sampler *sampler, struct tracee *tracee, struct samp
 }
 
 /*
- * The torn window in which a stopped thread is; NULL if it is in none. A signal handler may have interrupted the thread in
- * a window (a profiler's, SIGPROF). The kernel has then saved the registers on the stack on which the handler runs. Where
- * on that stack is not known, but a saved rip is recognized by the words beside it.
+ * Whether the thread is in other code than Ruby's. This can be a signal handler that has interrupted the thread in a
+ * torn window (a profiler's, SIGPROF).
+ */
+static bool is_outside_ruby(const struct sampler *sampler, const struct tracee *tracee)
+{
+	return tracee->registers.rip < sampler->low || tracee->registers.rip >= sampler->high;
+}
+
+/* Reads as much of the native stack of a stopped thread as is needed. Returns the number of bytes. */
+static size_t read_native(struct sampler *sampler, const struct tracee *tracee)
+{
+	size_t length = sampler->options.native ? NATIVE_COPY_MAX : 0;
+
+	if (session_window(sampler->session, tracee->registers.rip))
+		return 0;
+	if (session_has_windows(sampler->session) && is_outside_ruby(sampler, tracee))
+		length = NATIVE_READ_MAX;
+	return length > 0 ? sampler_read_native(sampler, tracee->tid, tracee->registers.rsp, length) : 0;
+}
+
+/*
+ * The torn window in which a stopped thread is; NULL if it is in none. If a signal handler may have interrupted the
+ * thread, the kernel has saved the registers on the stack on which the handler runs. Where on that stack is not known,
+ * but a saved rip is recognized by the words beside it.
+ *   length  how many bytes of the native stack were read
  */
 static const struct layout_window *find_window(const struct sampler *sampler, const struct tracee *tracee,
-					       bool *interrupted)
+					       size_t length, bool *interrupted)
 {
 	const struct session *session = sampler->session;
 	const struct layout_window *window = session_window(session, tracee->registers.rip);
-	uint64_t words[HANDLER_BYTES / 8];
-	struct iovec local = {words, sizeof(words)}, remote[] = {{(void *)tracee->registers.rsp, sizeof(words)}};
-	ssize_t length;
+	const uint64_t *words = sampler->native;
 
 	*interrupted = false;
-	if (window || !session_has_windows(session) ||
-	    (tracee->registers.rip >= sampler->low && tracee->registers.rip < sampler->high))
+	if (window || !session_has_windows(session) || !is_outside_ruby(sampler, tracee))
 		return window;
-	length = process_vm_readv(tracee->tid, &local, 1, remote, 1, 0);
-	for (ssize_t i = 1; i < length / 8 - SAVED_SELECTORS; i++) {
+	for (size_t i = 1; i + SAVED_SELECTORS < length / 8; i++) {
 		if ((words[i + SAVED_SELECTORS] & 0xffff) != USER_CODE_SELECTOR ||
 		    words[i + SAVED_RSP] <= tracee->registers.rsp)
 			continue;
@@ -84,18 +99,25 @@ static const struct layout_window *find_window(const struct sampler *sampler, co
 }
 
 /*
- * Copies the stack of a stopped thread, and then finds out where it was stopped: the kernel gives the registers a little
- * later than the memory can be read. Returns whether there is a copy of a whole stack, or of a torn stack for
+ * Copies the stack of a stopped thread, and then finds out where it was stopped: the kernel gives the registers a
+ * little later than the memory can be read. Returns whether there is a copy of a whole stack, or of a torn stack for
  * ON_TORN_REPORT.
  */
 static bool copy_stopped(struct sampler *sampler, struct tracee *tracee, struct subject *subject, struct sample *sample)
 {
 	const enum on_torn on_torn = sampler->options.on_torn;
 	bool covered = sampler_copy(subject, sample, COPY_ONCE) == COPY_COVERED, interrupted = false;
+	size_t length;
 
 	if (!stopped_read_registers(tracee, subject, sample))
 		return false;
-	sample->stop.window = find_window(sampler, tracee, &interrupted);
+	length = read_native(sampler, tracee);
+	if (sampler->options.native) {
+		const struct unwind_registers registers = sample_registers(&tracee->registers);
+
+		sampler_note_native(sampler, &registers, length, sample);
+	}
+	sample->stop.window = find_window(sampler, tracee, length, &interrupted);
 	if (!sample->stop.window ||
 	    (sampler->store_order && store_order_may_copy(sampler->store_order, sample->stop.window)))
 		return covered;

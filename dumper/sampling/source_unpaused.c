@@ -11,21 +11,21 @@
 #define REMOTE_READS 3
 
 /*
- * Reads a running thread from another CPU. The stack is accepted if it equals, word for word, a stack in the cache, which
- * was seen since the last collection. A torn read would have to equal some third valid stack word for word. If only a
- * stale entry matches, the stack is checked, and the caller must check that it still decodes to the same frames
+ * Reads a running thread from another CPU. The stack is accepted if it equals, word for word, a stack in the cache,
+ * which was seen since the last collection. A torn read would have to equal some third valid stack word for word. If
+ * only a stale entry matches, the stack is checked, and the caller must check that it still decodes to the same frames
  * (`remote`), because the objects to which its words lead may have been replaced since.
  *
  * A stack that is not in the cache is read again, and the thread has gone on by then. So new stacks are seen less often
- * than they occur. Hence remote reads are used only while hardly any stack is new (sampling/remote_reads.h), as judged by
- * the samples that are taken without a remote read.
+ * than they occur. Hence remote reads are used only while hardly any stack is new (sampling/remote_reads.h), as judged
+ * by the samples that are taken without a remote read.
  */
 static bool read_remotely(struct sampler *sampler, struct subject *subject, struct sample *sample)
 {
 	placement_stay_off(&sampler->placement, subject->tid, &subject->task);
 	/*
-	 * If the target does nothing but call methods, one read in ten is a mixture of two stacks. A move to the thread's
-	 * CPU costs the target much more than another try.
+	 * If the target does nothing but call methods, one read in ten is a mixture of two stacks. A move to the
+	 * thread's CPU costs the target much more than another try.
 	 */
 	while (sample->effort.tries < REMOTE_READS) {
 		enum cache_result cached = CACHE_UNKNOWN;
@@ -134,12 +134,30 @@ static void take_from_elsewhere(struct sampler *sampler, struct subject *subject
 	take(sampler, subject, sample, false);
 }
 
+/*
+ * Copies the native stack of a sleeping thread. Only two registers are known; none if the thread does not sleep any
+ * more.
+ */
+static void copy_native_asleep(struct sampler *sampler, const struct subject *subject, struct sample *sample)
+{
+	struct unwind_registers registers = {.known = 1u << UNWIND_RSP};
+	uint64_t *const sp = &registers.of[UNWIND_RSP];
+
+	if (task_place(&subject->task, &registers.ip, sp))
+		sampler_note_native(sampler, &registers,
+				    sampler_read_native(sampler, subject->tid, *sp, NATIVE_COPY_MAX), sample);
+}
+
 static void take_asleep(struct sampler *sampler, struct subject *subject, bool seen, struct sample *sample)
 {
+	bool covered;
+
 	(void)seen;
 	sample->effort.tries = 1;
-	if (sampler_copy(subject, sample, COPY_ONCE) == COPY_COVERED &&
-	    sampler_look_up(sampler, sample, FINGERPRINT_ALL, true) != CACHE_HIT) {
+	covered = sampler_copy(subject, sample, COPY_ONCE) == COPY_COVERED;
+	if (covered && sampler->options.native)
+		copy_native_asleep(sampler, subject, sample);
+	if (covered && sampler_look_up(sampler, sample, FINGERPRINT_ALL, true) != CACHE_HIT) {
 		sampler_copy_held(sampler, sample);
 		sampler_check(sampler, sample, COPY_CHECK_ALL);
 	}

@@ -127,8 +127,11 @@ static int check_and_run(struct record_options *options)
 		return usage("", "give one of -p PID, --all and -- COMMAND");
 	if ((options->cgroup || options->of_user) && !options->all)
 		return usage("", "--cgroup and --user can be used only with --all");
-	if (options->native && options->source && !options->source->in_kernel)
-		return usage("", "--native and --kernel-frames can be used only with --mode kernel or --mode auto");
+	if (options->kernel_frames && options->source && !options->source->in_kernel)
+		return usage("", "--kernel-frames can be used only with --mode kernel or --mode auto");
+	if (options->native && options->source && !options->source->in_kernel && !options->source->pauses)
+		return usage("", "--native cannot be used with --mode unpaused: a thread's registers can be read only "
+				 "while the thread is stopped");
 	if (options->offsets && options->nearest)
 		return usage(
 		    "",

@@ -124,6 +124,83 @@ static void test_full(void **state)
 	end(&scene);
 }
 
+#define NATIVE_BYTES 1000u
+
+/* Adds an observation with a copy of the native stack, each byte of which is the number. */
+static bool add_native(struct scene *scene, struct observation_queue *queue, uint64_t number, enum cache_result result)
+{
+	static uint8_t bytes[NATIVE_BYTES];
+	const size_t length = number % NATIVE_BYTES;
+	size_t whole;
+
+	take(scene, number);
+	memset(bytes, (int)number, length);
+	scene->sample.native = (struct native_copy){
+	    .registers = {.ip = number, .known = 1}, .bytes = bytes, .length = length, .nr_functions = 1};
+	scene->sample.cache.result = CACHE_MISS;
+	whole = sample_packed_length(&scene->sample, true);
+	scene->sample.cache.result = result;
+	/* A stack that is known is not copied again. */
+	assert_true(result == CACHE_MISS || sample_packed_length(&scene->sample, true) < whole);
+	return observation_queue_add(queue, &(struct observation){.sample = &scene->sample, .time_ns = number});
+}
+
+static void check_native(struct scene *scene, struct observation_queue *queue, uint64_t number, bool has_stack)
+{
+	const struct sample *sample = observation_queue_next(queue, NULL, NULL)->sample;
+
+	assert_non_null(sample);
+	assert_int_equal(sample->native.registers.ip, number);
+	assert_int_equal(sample->native.length, number % NATIVE_BYTES);
+	assert_int_equal(sample->native.nr_functions, 0);
+	for (size_t i = 0; i < sample->native.length; i++)
+		assert_int_equal(sample->native.bytes[i], (uint8_t)number);
+	if (has_stack)
+		check_next(scene, queue, number, false);
+	else
+		observation_queue_done(queue);
+}
+
+/* The native stack goes with the sample, also of a stack that is cached, and around the end of the buffer. */
+static void test_native(void **state)
+{
+	struct observation_queue *queue;
+	struct scene scene;
+
+	begin(state, &scene);
+	queue = observation_queue_create(buffer_for(6 * scene.length + 6 * NATIVE_BYTES), true);
+	assert_non_null(queue);
+	for (uint64_t number = 0; number < 2000; number++) {
+		assert_true(add_native(&scene, queue, number, number % 3 == 0 ? CACHE_HIT : CACHE_MISS));
+		if (number >= 3)
+			check_native(&scene, queue, number - 3, number % 3 != 0);
+	}
+	observation_queue_destroy(queue);
+	end(&scene);
+}
+
+/* If there is no room for the native stack of a cached stack, the stack itself is not lost. */
+static void test_native_of_cached(void **state)
+{
+	struct observation_queue *queue;
+	const struct observation *seen;
+	struct scene scene;
+
+	begin(state, &scene);
+	queue = observation_queue_create(buffer_for(scene.length + NATIVE_BYTES / 2), true);
+	assert_non_null(queue);
+	assert_true(add(&scene, queue, 1));
+	assert_false(add_native(&scene, queue, NATIVE_BYTES - 1, CACHE_HIT));
+	check_next(&scene, queue, 1, false);
+	seen = observation_queue_next(queue, NULL, NULL);
+	assert_int_equal(seen->time_ns, NATIVE_BYTES - 1);
+	assert_null(seen->sample);
+	assert_false(seen->lost);
+	observation_queue_done(queue);
+	observation_queue_destroy(queue);
+	end(&scene);
+}
+
 /* Around the end of the buffer, with samples always in it. */
 static void test_around(void **state)
 {
@@ -159,8 +236,8 @@ static void check_reason(struct observation_queue *queue, enum reason reason)
 }
 
 /*
- * Observations without a sample need no room in the buffer. A sample without a stack needs little, and finds room where one
- * with a stack does not; also if no stack was ever copied.
+ * Observations without a sample need no room in the buffer. A sample without a stack needs little, and finds room where
+ * one with a stack does not; also if no stack was ever copied.
  */
 static void test_without_stack(void **state)
 {
@@ -196,7 +273,9 @@ static void test_without_stack(void **state)
 	end(&scene);
 }
 
-/* Without room for its sample, an optional observation is left out. One that is larger than the buffer never has room. */
+/*
+ * Without room for its sample, an optional observation is left out. One that is larger than the buffer never has room.
+ */
 static void test_optional(void **state)
 {
 	struct observation_queue *queue;
@@ -280,6 +359,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_full, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_native, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_native_of_cached, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_around, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_without_stack, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_optional, synthetic_set_up, synthetic_tear_down),
