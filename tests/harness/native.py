@@ -13,7 +13,12 @@ def gdb_stacks(*arguments):
         ["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", *map(str, arguments), "-x", SCRIPT],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
-    threads = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"tid"')]
+    return of_gdb(done.stdout)
+
+
+def of_gdb(said):
+    """The same of what SCRIPT has printed in a gdb that stays."""
+    threads = [json.loads(line) for line in said.splitlines() if line.startswith('{"tid"')]
     return {thread["tid"]: [tuple(frame) for frame in thread["frames"]] for thread in threads}
 
 
