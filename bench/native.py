@@ -6,7 +6,7 @@ called through blocks, to several depths. Only dumps with one pause count. A pau
 waits for a CPU, so on a busy machine only the short pauses can be compared.
 
 Then a program that does nothing but read the clock is recorded by turns for S seconds in the mode paused, with --native and
-without, at 99 samples a second. It notes each gap in its time of at least 10 us, so nearly all gaps are stops."""
+without, at 99 samples a second. It notes each gap in its time of at least 30 us, so most gaps are stops."""
 
 import argparse
 import json
@@ -43,7 +43,7 @@ exit!
 
 
 GAPS = """
-gaps, least = [], 10_000
+gaps, least = [], 30_000
 puts "ready"
 $stdout.flush
 last = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
@@ -98,7 +98,7 @@ def compare_stops(ruby, seconds):
     for _ in range(TURNS):
         for mode, arguments in (("not recorded", None), ("without", []), ("--native", ["--native"])):
             found[mode] += gaps_of(ruby, seconds, arguments)
-    print(f"{ruby.id}, recorded, {TURNS} turns of {seconds} s: gaps of at least 10 us")
+    print(f"{ruby.id}, recorded, {TURNS} turns of {seconds} s: gaps of at least 30 us")
     for mode, gaps in found.items():
         if gaps:
             print(f"  {mode:12} {len(gaps):5}: {percentile(gaps, 0.25):5.1f} us lower quartile, {statistics.median(gaps):5.1f} median, {percentile(gaps, 0.9):5.1f} in nine of ten at most")
