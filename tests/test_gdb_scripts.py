@@ -280,21 +280,22 @@ def test_unreadable_stack(debug_ruby, look):
     with running(debug_ruby, "deadlock.rb") as target:
         ec = "((struct rb_thread_struct *) $thread)->ec->cfp"
         (stacks,) = stacks_of(look(debug_ruby, target.pid, "rb-bt --json"))
-        thread = next(stack for stack in stacks if not stack["main"])
+        thread = next(stack for stack in stacks if not stack["main"])["thread"]
         result = look(
             debug_ruby,
             target.pid,
-            f"set var $thread = {thread['thread']}",
+            "rb-bt --json",
+            f"set var $thread = {thread}",
             f"set var $saved = {ec}",
             f"set var {ec} = (void *) ((char *) $saved + 8)",
             "rb-bt --json",
             f"set var {ec} = $saved",
         )
-        (after,) = stacks_of(result)
-        damaged = next(stack for stack in after if stack["thread"] == thread["thread"])
+        before, after = stacks_of(result)
+        damaged = next(stack for stack in after if stack["thread"] == thread)
         assert "is not in the VM stack" in damaged["reason"]
         assert damaged["frames"] == []
-        assert [s["frames"] for s in after if s is not damaged] == [s["frames"] for s in stacks if s is not thread]
+        assert [s for s in after if s is not damaged] == [s for s in before if s["thread"] != thread]
 
 
 @pytest.mark.three_rubies
