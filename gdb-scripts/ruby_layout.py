@@ -99,7 +99,7 @@ class LayoutTypes:
         self._addresses.clear()
 
     def address(self, name):
-        """Like Types.address(). A variable without a symbol is searched for: raises Unreadable if it is not found."""
+        """Like Types.address(). If a variable has no symbol, searches for it, and raises Unreadable if that fails."""
         if name not in self._addresses:
             found = find_address(name)
             if found is None and name in self.finders:

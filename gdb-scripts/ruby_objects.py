@@ -49,7 +49,7 @@ class Objects:
         return not value & IMMEDIATE_MASK and value > self.memory.constant("RUBY_Qnil")
 
     def mains(self):
-        """The objects `main`: since 4.0, each box has its own (internal/box.h). A layout file does not tell those."""
+        """The `main` objects. Since 4.0, each box has its own `main` (internal/box.h). A layout file does not tell those."""
         memory, vm = self.memory, self.vm
         if memory.has("rb_vm_struct", "top_self"):
             return [memory.get(vm, "rb_vm_struct", "top_self")]

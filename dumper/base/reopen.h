@@ -1,6 +1,7 @@
 /*
- * Opens a file that was found with O_PATH. Whoever finds a file whose path a target chooses first asks what it is: to open
- * a device or a FIFO can have effects, even if nothing is read. A watchdog timer starts, and then resets the machine.
+ * Opens a file for reading that is already open with O_PATH. Whoever finds a file whose path a target chooses first
+ * asks what it is: to open a device or a FIFO can have effects, even if nothing is read. A watchdog timer starts, and
+ * then resets the machine.
  */
 #ifndef RBDUMP_REOPEN_H
 #define RBDUMP_REOPEN_H

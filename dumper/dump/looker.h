@@ -32,7 +32,7 @@ struct looker {
 	enum looks_end end;
 };
 
-/* Prepares the looks. Fails as stop_guard_begin() does. The caller calls looker_end(). */
+/* Prepares the looks. Fails as stop_guard_begin() does. Call looker_end() also after a failure. */
 struct error *looker_begin(struct looker *looker, const struct dump_options *options);
 
 /*

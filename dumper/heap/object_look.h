@@ -51,7 +51,7 @@ struct object_look {
 	bool roots_known, no_memory;
 };
 
-/* Write what is known. The caller checks the stream. Names are read from the target now. */
+/* Write what is known. These functions read names from the target while they write. The caller checks the stream. */
 void object_look_text(struct object_look *look, FILE *stream);
 /* Fails if there is not enough memory. */
 struct error *object_look_json(struct object_look *look, FILE *stream);

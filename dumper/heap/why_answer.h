@@ -34,8 +34,8 @@ static inline bool why_leaves_out(const struct why_answer *answer, size_t i, siz
 }
 
 /*
- * Write an answer. They fail if there is not enough memory. The caller checks the stream. Names are read from the target
- * now.
+ * Write an answer, and read names from the target meanwhile. They fail if there is not enough memory. The caller checks
+ * the stream.
  */
 struct error *why_text(const struct why_answer *answer, FILE *stream);
 struct error *why_json(const struct why_answer *answer, FILE *stream);

@@ -71,8 +71,8 @@ struct kernel_facts {
 	__u32 where_pthread, native, pthread;
 	/*
 	 * `current`: the distance from fs_base to the word that `where_current` describes. `ec_thread`: if
-	 * `where_current` is KERNEL_CURRENT_EC, the offset of the pointer to the rb_thread_t in an execution context. A
-	 * thread has ended if (word >> status_shift & status_mask) == status_ended, where `word` is the word at the
+	 * `where_current` is KERNEL_CURRENT_EC, the offset, in an execution context, of its pointer to the rb_thread_t.
+	 * A thread has ended if (word >> status_shift & status_mask) == status_ended, where `word` is the word at the
 	 * offset `thread_words[0]` in the rb_thread_t.
 	 */
 	__u32 where_current, ec_thread;

@@ -307,8 +307,8 @@ static __always_inline void tell_short_life(const struct ids *ids, const struct 
 
 /*
  * Notes which Ruby thread the current native thread runs, and reports the Ruby thread to rbdump. The Ruby thread counts
- * as running since the native thread was given its CPU. If this time is not known, the Ruby thread counts as running
- * since now.
+ * as running since the native thread was given its CPU. If that time is not known, the Ruby thread counts as running
+ * from now on.
  */
 static __always_inline struct kernel_thread *note_current(const struct ids *ids, const struct kernel_facts *facts,
 							  __u64 current, const struct kernel_thread *before,

@@ -39,8 +39,8 @@ enum spans_request {
 	 */
 	SPANS_KEEP_PACE,
 	/*
-	 * Call ask(), because the names of the frames in the thread's stack are not known. The thread is asleep, and
-	 * its stack has not changed since the previous observation.
+	 * The caller must call ask(), because the names of the frames in the thread's stack are not known. The thread
+	 * is asleep, and its stack has not changed since the previous observation.
 	 */
 	SPANS_COPY_AGAIN,
 };

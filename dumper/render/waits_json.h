@@ -16,8 +16,8 @@ struct json_t *waits_json_lock(const struct trace *trace, const struct trace_thr
 /* "holds" of a thread: an array. */
 struct json_t *waits_json_holds(const struct trace_thread *thread);
 /*
- * "waits" of a stack that a thread had in several looks: an object with "lock" and "holds", which have only what
- * trace_same_waits() compares. A holder has no index, because that would be one in the trace's own list.
+ * "waits" of a thread whose stack was the same in several looks: an object with "lock" and "holds". These two have only
+ * the facts that trace_same_waits() compares. A holder has no index, because that would be one in the trace's own list.
  */
 struct json_t *waits_json_lasting(const struct trace *trace, const struct trace_thread *thread);
 /* "deadlocks" of the process: an array, or null if they are not known. */

@@ -2,10 +2,10 @@
  * A walk over the references of one object: what a reference is, and the functions with which the files for the types
  * of objects give the references that they find. To give a reference is to call `visit` for it.
  *
- * A reference is exact if a struct of Ruby has it. It is declared if the C extension that made the object has declared
- * where it is (RUBY_TYPED_DECL_MARKING). It is conservative if rbdump has found a word in the object's memory that is
- * the address of a slot. Only the C code that made the object knows whether such a word is a reference. For example,
- * the word can be a number, or a reference that the collector does not mark (a weak reference).
+ * A reference is exact if it is in a struct that Ruby itself defines. It is declared if the C extension that made the
+ * object has declared where it is (RUBY_TYPED_DECL_MARKING). It is conservative if rbdump has found a word in the
+ * object's memory that is the address of a slot. Only the C code that made the object knows whether such a word is a
+ * reference. For example, the word can be a number, or a reference that the collector does not mark (a weak reference).
  */
 #ifndef RBDUMP_REFS_WALK_H
 #define RBDUMP_REFS_WALK_H

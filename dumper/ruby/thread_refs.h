@@ -4,7 +4,8 @@
  * are given conservatively, and Ruby's collector looks at native stacks and registers in the same way. If such a stack is
  * in use by a running thread, only the thread's registers tell how far it goes; heap_roots.h looks at these.
  *
- * What belongs to an execution context is given only if it is wanted (`contexts` of struct object_refs).
+ * These functions give the references of an execution context only if the caller has set `contexts` in struct
+ * object_refs.
  *
  * A thread keeps the stack of its fiber alive. If there is a Fiber for it, the thread refers to the Fiber, and the Fiber
  * keeps the stack.

@@ -44,8 +44,8 @@ struct kernel_threads {
 	uint64_t rest_ns;     /* how long after that the list is read again, if nothing else asks for it */
 	uint64_t collections; /* how many garbage collections had begun when the list was read; 0: not known */
 	/*
-	 * The tid of a thread that has run but has no entry in `of`. To find this thread, rbdump reads the list of
-	 * threads again at `wanted_ns`. If `wanted_ns` is 0, rbdump does not search for a thread.
+	 * The tid of a thread that has run but has no entry in the array `of`. To find this thread, rbdump reads the
+	 * list of threads again at `wanted_ns`. If `wanted_ns` is 0, rbdump does not search for a thread.
 	 */
 	pid_t wanted;
 	uint64_t wanted_ns;

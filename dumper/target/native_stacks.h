@@ -45,7 +45,8 @@ void native_stacks_destroy(struct native_stacks *stacks); /* NULL is fine */
 
 /*
  * Says what native stacks contain that is not copied.
- *   holes  from where each VM stack begins to where it ends, sorted; must outlive `stacks`, or the next call
+ *   holes  for each VM stack, the address where it begins and the address where it ends; sorted. Must stay valid until
+ *          the next call, or until `stacks` is destroyed
  */
 void native_stacks_omit(struct native_stacks *stacks, const struct address_map *holes);
 

@@ -1,6 +1,7 @@
 /*
- * What a trace says of a frame beyond its place in the code: local variables, self, and lines of the source. And what it
- * says of the process beyond its stacks: its arguments. All of it is there only if the user has asked for it.
+ * What a trace says of a frame beyond its place in the code: local variables, self, and lines of the source. Also
+ * what a trace says of the process besides the stacks: the arguments of the process. All of it is there only if the
+ * user has asked for it.
  *
  * The strings are owned by the trace. The other memory is from malloc(), and trace_destroy() frees it.
  */
