@@ -586,7 +586,7 @@ def test_where_it_is_not_allowed(ruby, rbdump, tmp_path):
         report = tmp_path / "report.json"
         done = run(*WITHOUT_BPF, rbdump, "experiment", "-p", graph.pid, "-r", 1000, "-n", 10, "--json", report)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "the mode kernel is left out: the kernel does not let rbdump" in done.stdout
+    assert "the mode `kernel` is left out: the kernel does not let rbdump" in done.stdout
     found = json.loads(report.read_text())
     assert "CAP_BPF" in found["no_kernel"]
     assert {mode["mode"] for mode in found["modes"]} == {

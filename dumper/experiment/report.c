@@ -381,7 +381,7 @@ static void print_table(const struct experiment_options *options, const struct s
 		printf("the torn windows of this build are not known: make a layout of this build from debug info "
 		       "(rbdump layout)\n");
 	if (facts->no_kernel)
-		printf("the mode kernel is left out: %s\n", facts->no_kernel);
+		printf("the mode `kernel` is left out: %s\n", facts->no_kernel);
 	if (!facts->realtime && has_own_sampling(options))
 		printf("rbdump did not run at a real-time priority; for such a priority, rbdump needs CAP_SYS_NICE\n");
 	printf("\n");

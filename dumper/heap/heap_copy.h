@@ -98,7 +98,7 @@ static inline bool heap_copy_bit(const struct heap_copy_page *page, const uint8_
 	return bits && bit < HEAP_COPY_BITS * 8 && bits[bit / 8] >> (bit % 8) & 1;
 }
 
-/* The slot number `index` of a page whose `slots` is not NULL. */
+/* Returns the slot with the number `index` of a page. `slots` of the page must not be NULL. */
 static inline struct object_slot heap_copy_slot(const struct heap_copy_page *page, uint64_t index)
 {
 	return (struct object_slot){page->at.start + index * page->at.slot_size,

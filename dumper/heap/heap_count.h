@@ -95,7 +95,7 @@ void heap_count_after_sizes(struct heap_count *count);
  */
 void heap_count_keep(struct heap_count *count);
 
-/* Puts the result back that was kept last, which is then no longer kept. Returns false if nothing was kept. */
+/* Restores the result that was kept last. This result is then no longer kept. Returns false if nothing was kept. */
 bool heap_count_restore(struct heap_count *count);
 
 /* Whether nothing has changed between the two readings: each slot had the same group at both. */

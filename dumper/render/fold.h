@@ -46,9 +46,9 @@ struct fold_entry fold_entry_of(const struct trace *trace, const struct trace_th
  * wait for the same, are shown as one, too.
  *
  * Threads are shown as one only if they sleep or are blocked, if their stacks are complete and the same (trace/same.h), and
- * if they have the same state, ractor and kind. If they wait for Mutexes or Monitors, it must be the same one. The main
- * thread, a thread with suspended fibers, and the thread that has received the signal that ended the process are always shown
- * alone.
+ * if they have the same state, ractor and kind. Those that wait for a Mutex or Monitor must all wait for the same one.
+ * The main thread, a thread with suspended fibers, and the thread that has received the signal that ended the process
+ * are always shown alone.
  *   all  keeps the order of the entries, and shows each alone
  * Returns false if there is not enough memory. The caller calls folding_clear().
  */

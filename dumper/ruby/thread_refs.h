@@ -7,8 +7,8 @@
  * These functions give the references of an execution context only if the caller has set `contexts` in struct
  * object_refs.
  *
- * A thread keeps the stack of its fiber alive. If there is a Fiber for it, the thread refers to the Fiber, and the Fiber
- * keeps the stack.
+ * A thread keeps the stack of its fiber alive. If the program has a Fiber object for this fiber, the thread refers to
+ * the Fiber object, and the Fiber object keeps the stack.
  *
  * Based on Ruby's sources, 2.5.0 to 4.0.5: vm.c (thread_mark, rb_execution_context_mark), cont.c (rb_fiber_mark_self,
  * fiber_mark, cont_mark), gc.c (rb_gc_mark_machine_stack, since 3.4 rb_gc_mark_machine_context).

@@ -1,4 +1,7 @@
-/* The digest of the ELF file that contains Ruby: under it, the cache keeps what is known of this file (store/made.h). */
+/*
+ * The digest of the ELF file that contains Ruby. It is part of the path under which the cache keeps what is known of
+ * this file (store/made.h).
+ */
 #ifndef RBDUMP_SESSION_DIGEST_H
 #define RBDUMP_SESSION_DIGEST_H
 

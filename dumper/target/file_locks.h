@@ -1,5 +1,5 @@
 /*
- * Which process has a lock of a file for which another process waits, as /proc/locks says (proc(5)).
+ * If a process waits for a lock of a file: which process has this lock, as /proc/locks says (proc(5)).
  */
 #ifndef RBDUMP_FILE_LOCKS_H
 #define RBDUMP_FILE_LOCKS_H

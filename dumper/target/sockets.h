@@ -17,8 +17,8 @@
  *   local, remote  addresses with ports; the name of a Unix socket
  *   state          as ss(8) has it, in whole words: "listen", "established", "close-wait", "unconnected"; of a Unix
  *                  socket: "listen", "connected" or "unconnected"
- *   receive_queue, send_queue  in bytes; for a socket that listens: how many connections wait, and how many may
- *                  (the latter only of a Unix socket)
+ *   receive_queue, send_queue  in bytes. For a socket that listens: receive_queue is how many connections wait, and
+ *                  send_queue, only for a Unix socket, how many may wait
  *   type           of a Unix or packet socket: "stream", "datagram", "seqpacket", "raw"
  *   peer           of a Unix socket: the inode of the socket at the other end. Of a TCP connection inside of the
  *                  network namespace: the same
