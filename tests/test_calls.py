@@ -14,7 +14,7 @@ import pytest
 from conftest import note_not_applicable
 from harness.core import gcore_of, read_core
 from harness.dump import dump, run
-from harness.process import innermost, is_untouched, status, wait_until
+from harness.process import children_of, innermost, is_untouched, status, task_states, wait_until
 from harness.target import TARGETS
 
 CALLS = TARGETS / "calls"
@@ -236,8 +236,10 @@ def asleep_in_calls(ruby, folder, *names):
         for line in iter(process.stdout.readline, b"\n"):
             pid, name, number, words, *until = line.decode().rstrip("\n").split("\t")
             asleep[int(pid)] = (name, number, bytes.fromhex(words).decode(), int(until[0]) if until and until[0] else None)
-        for pid, (_, number, *_) in asleep.items():
+        for pid, (name, number, *_) in asleep.items():
             wait_until_in(pid, number)
+            if name.startswith("wait"):
+                wait_until(lambda: all(task_states(child) == {"S"} for child in children_of(pid)), "its child sleeps")
         yield asleep, process.pid
 
 

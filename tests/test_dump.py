@@ -196,7 +196,7 @@ def test_last_runner_has_ended(ruby, start, rbdump):
     target = start(ruby, "last_runner_ended.rb")
 
     def without_it():
-        answer = dump(rbdump, target.pid)
+        answer = dump(rbdump, target.pid, status=None)
         return answer if len(current(answer)) == 2 else None
 
     answer = wait_until(without_it, "the thread has ended")
@@ -210,9 +210,9 @@ def test_operators(ruby, start, rbdump):
     target = start(ruby, "operators.rb")
 
     def at_rest():
-        frames = next(thread for thread in dump(rbdump, target.pid)["threads"] if thread["main"])["frames"]
-        labels = [frame["label"].rsplit("#", 1)[-1] for frame in frames]
-        return labels if labels[0] == "sleep" else None
+        main = next(thread for thread in dump(rbdump, target.pid, status=None)["threads"] if thread["main"])
+        labels = [frame["label"].rsplit("#", 1)[-1] for frame in main["frames"]]
+        return labels if main["verdict"] == "complete" and labels[0] == "sleep" else None
 
     labels = wait_until(at_rest, "its main thread sleeps")
     assert labels == ["sleep", "==", "==", "coerce", "+", "<main>"]

@@ -191,7 +191,9 @@ def test_threads_that_come_and_go(ruby, rbdump, tmp_path):
     report = json.loads(done.stdout)
     assert (done.returncode, report["ended"]) == (0, "duration")
     for mode in report["modes"]:
-        assert mode["accepted"] + mode["dropped"] >= 0.9 * (mode["samples"] + mode["dropped"]), summary(mode)
+        # On a busy machine a thread may not stop in time. That says nothing of its stack.
+        judged = mode["samples"] + mode["dropped"] - mode["rejected"].get("not-stopped", 0)
+        assert mode["accepted"] + mode["dropped"] >= 0.9 * judged > 0, summary(mode)
 
 
 def ended_report(rbdump, pid, end):

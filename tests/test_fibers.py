@@ -340,14 +340,20 @@ with_debug = pytest.mark.parametrize(
 )
 
 
+def start_a_starter(start, ruby, rbdump):
+    """starts_a_thread.rb, with the main thread and the starter left: the thread that said that all is ready has ended."""
+    target = start(ruby, "starts_a_thread.rb")
+    wait_until(lambda: len(current(dump(rbdump, target.pid, status=None))) == 2, "its first thread has ended")
+    return target
+
+
 @with_debug
 def test_thread_that_has_not_started(debugged, start, rbdump):
     """It is in the list of threads, and does not have a stack yet."""
     if debugged.series < (2, 6):
         note_not_applicable(f"a thread of {debugged.id} that has not started: until 2.5 it is not listed by then")
         return
-    target = start(debugged, "starts_a_thread.rb")
-    before = len(current(dump(rbdump, target.pid)))
+    target = start_a_starter(start, debugged, rbdump)
     if debugged.series < (3, 0):
         # The thread that makes it puts it in the list, maybe after it has begun, and keeps the GVL until it waits for it.
         before_its_stack = "thread_join_m"
@@ -357,7 +363,7 @@ def test_thread_that_has_not_started(debugged, start, rbdump):
     with stopped_at(target, before_its_stack):
         answer = dump(rbdump, target.pid)
         new = [thread for thread in current(answer) if not thread["frames"]]
-        assert len(current(answer)) == before + 1
+        assert len(current(answer)) == 3
         assert [(thread["verdict"], thread["state"] in ("waiting_gvl", "running")) for thread in new] == [("complete", True)]
     assert target.line() == b"joined"
 
@@ -367,7 +373,7 @@ def test_thread_that_is_ending(debugged, start, rbdump):
     if debugged.series < (2, 7):
         note_not_applicable(f"a thread of {debugged.id} that is ending: until 2.6 its stack is not taken from it")
         return
-    target = start(debugged, "starts_a_thread.rb")
+    target = start_a_starter(start, debugged, rbdump)
     with stopped_at(target, "rb_threadptr_root_fiber_terminate", ["finish"]):
         answer = dump(rbdump, target.pid)
         assert {thread["verdict"] for thread in answer["threads"]} == {"complete"}

@@ -172,7 +172,14 @@ def test_innermost_of_a_jit(ruby, start, rbdump, tmp_path):
         "Thread.new { $stdin.read; exit!(0) }\n$stdout.sync = true\nputs '{}'\naround('four')\n"
     )
     target = start(ruby, str(script), flags=flags)
-    thread = json.loads(run(rbdump, target.pid, "--locals", "--json").stdout)["threads"][0]
+
+    def spinning():
+        threads = json.loads(run(rbdump, target.pid, "--locals", "--json").stdout)["threads"]
+        main = next(thread for thread in threads if thread["main"])
+        spins = any(frame["label"].endswith("spins") for frame in main["frames"])
+        return main if main["verdict"] == "complete" and spins else None
+
+    thread = wait_until(spinning, "its main thread spins")
     innermost = thread["frames"][0]
     if innermost["kind"] == "ruby":
         doubts = {local["name"]: (local["value"], local["doubt"]) for local in innermost["locals"]}

@@ -11,7 +11,7 @@ from conftest import RUBIES, note_not_applicable
 from harness.core import gcore_of, no_kernel_cores, read_core
 from harness.dump import dump, run
 from harness.native import addresses, check_against_gdb, gdb_stacks, is_suspended, lost, native, of_ruby
-from harness.process import is_untouched, wait_until
+from harness.process import is_untouched, wait_until, wait_until_it_reads
 from harness.under_gdb import stop_in
 
 HERE = pathlib.Path(__file__).parent / "targets/native"
@@ -60,6 +60,7 @@ class Mixed:
         line = self.process.stdout.readline()
         assert line, self.process.stderr.read()
         self.said = json.loads(line)
+        wait_until_it_reads(self.pid)
         return self
 
     def tell(self, command):
@@ -188,7 +189,7 @@ def test_sleeper_that_is_stopped(rbdump, ruby, stripped):
         mixed.tell("wait")
         waits = pathlib.Path(f"/proc/{mixed.pid}/task/{mixed.pid}/syscall")
         wait_until(lambda: waits.read_text().split()[0] == "34", "it sleeps in pause(2)")
-        wait_until(lambda: dump(rbdump, mixed.pid)["pause_us"] == 0, "a thread that has woken it sleeps, too")
+        wait_until(lambda: dump(rbdump, mixed.pid, status=None)["pause_us"] == 0, "a thread that has woken it sleeps, too")
         answer = dump(rbdump, mixed.pid, "--native=all")
         assert answer["pause_us"] > 0
         check_against_gdb(answer, gdb_stacks("-p", mixed.pid))
