@@ -203,7 +203,7 @@ static struct error *decompress(const char *path, int *fd)
 	return error;
 }
 
-struct error *compressed_open(const char *path, int *fd)
+struct error *compressed_open(const char *path, int *fd, bool *decompressed)
 {
 	static const struct {
 		const char *magic;
@@ -220,6 +220,7 @@ struct error *compressed_open(const char *path, int *fd)
 	struct error *error = NULL;
 	struct stat status;
 
+	*decompressed = false;
 	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (*fd < 0)
 		return error_create(errno == EACCES || errno == EPERM ? EXIT_NO_PERMISSION : EXIT_FAILED,
@@ -229,6 +230,8 @@ struct error *compressed_open(const char *path, int *fd)
 	else if (pread(*fd, magic, sizeof(magic), 0) < 0)
 		error = error_create(EXIT_FAILED, "%s cannot be read: %s", path, strerror(errno));
 	else if (memcmp(magic, "\x28\xb5\x2f\xfd", 4) == 0)
+		*decompressed = true;
+	if (*decompressed)
 		error = decompress(path, fd);
 	for (size_t i = 0; !error && i < sizeof(others) / sizeof(others[0]); i++)
 		if (memcmp(magic, others[i].magic, others[i].length) == 0)

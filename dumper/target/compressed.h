@@ -4,6 +4,8 @@
 #ifndef RBDUMP_COMPRESSED_H
 #define RBDUMP_COMPRESSED_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 /*
@@ -12,10 +14,11 @@
  * no disk space. The size limit for the decompressed file is 64 GiB. If a compressed file was cut short, the data
  * before the cut is decompressed. The program headers of a core tell where the core ends, and decompression stops 16
  * MiB after this end. If the decompressed data is not an ELF file, decompression stops after 16 MiB.
- *   fd  receives the descriptor of the file, or of the decompressed file; the caller closes the descriptor
+ *   fd            receives the descriptor of the file, or of the decompressed file; the caller closes the descriptor
+ *   decompressed  receives whether the file was compressed with zstd; the checksum behind the data was perhaps not read
  * Fails with EXIT_NO_PERMISSION if the kernel refuses to open the file, and with EXIT_FAILED for any other reason. The
  * message names the file.
  */
-struct error *compressed_open(const char *path, int *fd);
+struct error *compressed_open(const char *path, int *fd, bool *decompressed);
 
 #endif

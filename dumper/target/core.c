@@ -205,14 +205,17 @@ static struct error *open_core(struct target *target, const struct core_options 
 	const struct core_file *program;
 	struct error *error;
 	struct stat status;
+	bool decompressed;
 
-	error = compressed_open(options->file, &core->fd);
+	error = compressed_open(options->file, &core->fd, &decompressed);
 	if (error)
 		return error;
 	if (fstat(core->fd, &status) != 0)
 		return no_core(options->file, strerror(errno));
 	core->size = (uint64_t)status.st_size;
 	error = read_headers(core, options->file);
+	if (error && decompressed)
+		return error_append(error, "; it is compressed, perhaps damaged: zstd -t tells");
 	if (error)
 		return error;
 	if (!list_files(core))
