@@ -5,7 +5,7 @@ import re
 
 import pytest
 from harness.core import gcore_of, read_core
-from harness.dump import as_text, current, dump, run, thread_of
+from harness.dump import as_text, current, difference, dump, rbdumps_frames, rubys_frames, run, thread_of
 
 # Of each thread of locks.rb: the kind of its wait, the object's name, and the thread that holds it.
 WAITS = {
@@ -247,6 +247,50 @@ def test_scheduler(ruby, start, rbdump):
         if lock and lock["kind"] == "mutex":
             assert answer["threads"][lock["holder"]["index"]]["main"]
     assert answer["deadlocks"] == []
+
+
+# Of each fiber of fiber_waits.rb: the kind of its wait, whether it has a time limit, and which, if it is known.
+SCHEDULED = {
+    "joins": ("join", False, None),
+    "joins nil": ("join", False, None),
+    "joins for a while": ("join", True, 3600),
+    "joins for a fraction": ("join", True, None),
+    "sleeps again": ("mutex", False, None),
+    "waits again": ("mutex", False, None),
+    "condition": ("condition", True, 3600),
+    "pops": ("queue_pop", False, None),
+    "pops for a while": ("queue_pop", True, 3600.25),
+    "sleeps": ("sleep", False, None),
+    "sleeps for a while": ("sleep", True, 3600.5),
+    "sleeps for a fraction": ("sleep", True, None),
+}
+
+
+@pytest.mark.since((3, 1), "a scheduler that fibers wait in")
+@pytest.mark.target("fiber_waits.rb")
+def test_limits_in_a_scheduler(ruby, start, rbdump):
+    """No state of a thread says whether a fiber's wait in a scheduler has a limit. Only one without a limit is a deadlock."""
+    target = start(ruby, "fiber_waits.rb")
+    answer = dump(rbdump, target.pid)
+    checked = set()
+    for told in target.ready["fibers"]:
+        key = as_text(told["key"])
+        same = [
+            entry["waits"]["lock"]
+            for entry in answer["threads"]
+            if not entry["fiber"]["current"] and not difference(rbdumps_frames(entry), rubys_frames(told))
+        ]
+        # Several join at the same place: each another thread.
+        holders = [lock["holder"] and answer["threads"][lock["holder"]["index"]]["name"] for lock in same]
+        (lock,) = [lock for lock, holder in zip(same, holders, strict=True) if holder in (None, f"wants {key}", f"takes {key}")]
+        assert (lock["kind"], lock["limited"], lock["seconds"]) == SCHEDULED[key], key
+        assert (lock["holder"] is not None) == (lock["kind"] in ("mutex", "join")), key
+        checked.add(key)
+    assert checked == set(SCHEDULED) - ({"pops for a while"} if ruby.series < (3, 2) else set())
+    assert sorted(names_of(answer, deadlock) for deadlock in answer["deadlocks"]) == [
+        ["scheduled", "wants joins"],
+        ["scheduled", "wants joins nil"],
+    ]
 
 
 @pytest.mark.newest_ruby

@@ -36,6 +36,12 @@ static json_t *holder_object(const struct trace *trace, const struct trace_wait 
 			 address_or_null(holder->fiber));
 }
 
+/* Whether a wait has a time limit; null if that is not known. */
+static json_t *limited(const struct trace_wait *wait)
+{
+	return wait->limit_unknown ? json_null() : json_boolean(wait->limited);
+}
+
 json_t *waits_json_lock(const struct trace *trace, const struct trace_thread *thread)
 {
 	const struct trace_wait *wait = &thread->wait;
@@ -43,15 +49,14 @@ json_t *waits_json_lock(const struct trace *trace, const struct trace_thread *th
 
 	if (wait->kind == WAIT_NONE)
 		return json_null();
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "kind",
-			 wait_kind_name(wait->kind), "method", string_or_null(wait->method), "object",
-			 address_or_null(wait->object), "class", string_or_null(wait->class_name), "holder",
-			 holder_object(trace, wait), "confirmed", (int)wait->confirmed, "limited", (int)wait->limited,
-			 "seconds", wait->has_seconds ? json_real(wait->seconds) : json_null(), "length",
-			 wait->has_length ? count(wait->length) : json_null(), "max",
-			 sized ? count(wait->max) : json_null(), "child",
-			 wait->child != 0 ? json_integer((json_int_t)wait->child) : json_null(), "waiters",
-			 wait->object != 0 ? count(wait->waiters) : json_null());
+	return json_pack(
+	    "{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", wait_kind_name(wait->kind),
+	    "method", string_or_null(wait->method), "object", address_or_null(wait->object), "class",
+	    string_or_null(wait->class_name), "holder", holder_object(trace, wait), "confirmed", (int)wait->confirmed,
+	    "limited", limited(wait), "seconds", wait->has_seconds ? json_real(wait->seconds) : json_null(), "length",
+	    wait->has_length ? count(wait->length) : json_null(), "max", sized ? count(wait->max) : json_null(),
+	    "child", wait->child != 0 ? json_integer((json_int_t)wait->child) : json_null(), "waiters",
+	    wait->object != 0 ? count(wait->waiters) : json_null());
 }
 
 json_t *waits_json_holds(const struct trace_thread *thread)
@@ -86,11 +91,11 @@ static json_t *lasting_lock(const struct trace *trace, const struct trace_wait *
 {
 	if (wait->kind == WAIT_NONE)
 		return json_null();
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "kind", wait_kind_name(wait->kind), "method",
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", wait_kind_name(wait->kind), "method",
 			 string_or_null(wait->method), "object", address_or_null(wait->object), "class",
 			 string_or_null(wait->class_name), "holder", lasting_holder(trace, wait), "limited",
-			 (int)wait->limited, "seconds", wait->has_seconds ? json_real(wait->seconds) : json_null(),
-			 "max", wait->max > 0 ? count(wait->max) : json_null(), "child",
+			 limited(wait), "seconds", wait->has_seconds ? json_real(wait->seconds) : json_null(), "max",
+			 wait->max > 0 ? count(wait->max) : json_null(), "child",
 			 wait->child != 0 ? json_integer((json_int_t)wait->child) : json_null());
 }
 

@@ -62,7 +62,10 @@ static void put_wait(const struct trace *trace, const struct trace_wait *wait, b
 		if (wait->has_seconds)
 			fprintf(stream, "sleeps for %.6g s", wait->seconds);
 		else
-			fputs(wait->limited ? "sleeps, with a time limit" : "sleeps until it is woken", stream);
+			fputs(wait->limited	    ? "sleeps, with a time limit"
+			      : wait->limit_unknown ? "sleeps"
+						    : "sleeps until it is woken",
+			      stream);
 		return;
 	case WAIT_GVL:
 		fputs("waits for the GVL", stream);

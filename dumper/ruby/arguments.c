@@ -18,12 +18,12 @@ bool arguments_read(const struct ruby *ruby, uint64_t cfp, uint64_t *values, siz
 	uint64_t caller, receiver, sp, end, words;
 
 	*count = 0;
-	/* Up to 2.3 the flags are in the frame, and the environment is smaller. */
-	if (layout_has(layout, F_cfp_flag) || !layout_has(layout, F_cfp_sp) || !layout_has(layout, F_cfp_self))
+	if (!layout_has(layout, F_cfp_sp) || !layout_has(layout, F_cfp_self))
 		return false;
 	caller = cfp + access_sizeof(&access, S_cfp);
 	receiver = access_member(&access, cfp, F_cfp_self);
-	end = access_member(&access, cfp, F_cfp_ep) - ENVIRONMENT_BEFORE;
+	/* Up to 2.3, the flags are in the frame, so the environment is a word smaller. */
+	end = access_member(&access, cfp, F_cfp_ep) - (layout_has(layout, F_cfp_flag) ? 8 : ENVIRONMENT_BEFORE);
 	sp = access_member(&access, caller, F_cfp_sp);
 	if (access.failed || sp % 8 != 0 || end % 8 != 0 || end <= sp)
 		return false;

@@ -1,7 +1,7 @@
 /*
  * The arguments of a method of Ruby itself. If it is written in C, its frame does not have them: they are on the VM stack,
  * where the caller has pushed them. If it is written in Ruby (thread_sync.rb), they are local variables. Based on Ruby's
- * sources, 2.4.0 to 4.0.5 and head: vm_insnhelper.c (vm_call_cfunc_with_frame, vm_push_frame), vm_core.h
+ * sources, 2.0.0 to 4.0.5 and head: vm_insnhelper.c (vm_call_cfunc_with_frame, vm_push_frame), vm_core.h
  * (VM_ENV_DATA_SIZE).
  */
 #ifndef RBDUMP_ARGUMENTS_H

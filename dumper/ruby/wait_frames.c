@@ -6,6 +6,7 @@
 #include "ruby/arguments.h"
 #include "ruby/class.h"
 #include "ruby/method_name.h"
+#include "ruby/plain_locks.h"
 #include "ruby/value.h"
 
 /* In how many of the innermost frames the Monitor is looked for whose Mutex a thread waits for. */
@@ -21,7 +22,8 @@
 struct place {
 	const struct trace_frame *frame;
 	const char *method; /* the method's own name; NULL if the frame is not the method itself */
-	struct typed typed; /* the receiver, if it is a T_DATA */
+	uint64_t self;	    /* the receiver; 0 if it cannot be read */
+	struct typed typed; /* the same, if it is a T_DATA */
 	bool is_data;
 	bool is_last; /* there is no older frame */
 };
@@ -49,7 +51,6 @@ static bool is_sized_queue(const struct ruby *ruby, const struct typed *typed)
 static bool look_at(const struct ruby *ruby, const struct trace_thread *entry, size_t index, struct place *ret)
 {
 	struct access access = ruby_access(ruby);
-	uint64_t self;
 
 	*ret = (struct place){0};
 	if (index >= entry->nr_frames || entry->frames[index].kind == TRACE_UNREADABLE)
@@ -58,8 +59,10 @@ static bool look_at(const struct ruby *ruby, const struct trace_thread *entry, s
 	ret->method = method_name_of(ret->frame->name);
 	if (!layout_has(ruby->layout, F_cfp_self))
 		return true;
-	self = access_member(&access, ret->frame->address, F_cfp_self);
-	ret->is_data = !access.failed && typed_read(ruby, self, &ret->typed);
+	ret->self = access_member(&access, ret->frame->address, F_cfp_self);
+	if (access.failed)
+		ret->self = 0;
+	ret->is_data = ret->self != 0 && typed_read(ruby, ret->self, &ret->typed);
 	return true;
 }
 
@@ -85,12 +88,17 @@ static const char *class_of(const struct ruby *ruby, uint64_t object, struct tra
 static void waits_for(const struct ruby *ruby, enum wait_kind kind, uint64_t object, struct trace_thread *entry,
 		      struct trace *trace)
 {
+	const bool can_have_limit = kind != WAIT_MUTEX && kind != WAIT_MONITOR;
+
 	entry->wait.kind = kind;
 	entry->wait.object = object;
 	entry->wait.class_name = object != 0 ? class_of(ruby, object, trace) : NULL;
-	/* thread_sync.c and thread.c, sleep_forever and sleep_hrtime: the state tells it. Nobody locks with a limit. */
-	entry->wait.limited = !entry->suspended && entry->state == STATE_SLEEPING && kind != WAIT_MUTEX &&
-			      kind != WAIT_MONITOR && kind != WAIT_SLEEP;
+	/*
+	 * thread_sync.c and thread.c, sleep_forever and sleep_hrtime: the state tells it. A fiber scheduler is given the
+	 * limit as an argument, and has no such state. Nobody locks with a limit.
+	 */
+	entry->wait.limited = can_have_limit && !entry->suspended && entry->state == STATE_SLEEPING;
+	entry->wait.limit_unknown = can_have_limit && entry->suspended;
 }
 
 /* The most arguments of a C function that are looked at. */
@@ -99,16 +107,20 @@ static void waits_for(const struct ruby *ruby, enum wait_kind kind, uint64_t obj
 /* For note_seconds(): of a method that is written in C, no argument is a time limit. */
 #define NO_ARGUMENT ARGUMENTS_READ
 
-/* An argument of the C function in a frame, counted from 0; 0 if there is none, or if it cannot be read. */
-static uint64_t argument(const struct ruby *ruby, const struct place *place, size_t index)
+/*
+ * Reads an argument of the C function in a frame, counted from 0; `*value` is nil if there is none. Returns false if that
+ * cannot be read.
+ */
+static bool argument(const struct ruby *ruby, const struct place *place, size_t index, uint64_t *value)
 {
 	uint64_t values[ARGUMENTS_READ];
 	size_t count = 0;
 
 	if (place->frame->kind != TRACE_CFUNC || index >= ARGUMENTS_READ ||
-	    !arguments_read(ruby, place->frame->address, values, ARGUMENTS_READ, &count) || count <= index)
-		return 0;
-	return values[index];
+	    !arguments_read(ruby, place->frame->address, values, ARGUMENTS_READ, &count))
+		return false;
+	*value = index < count ? values[index] : (uint64_t)ruby->layout->enumerators[E_RUBY_Qnil].value;
+	return true;
 }
 
 /*
@@ -118,27 +130,97 @@ static uint64_t argument(const struct ruby *ruby, const struct place *place, siz
  */
 static void note_seconds(const struct ruby *ruby, const struct place *place, size_t index, struct trace_wait *wait)
 {
-	uint64_t value = 0;
+	uint64_t value;
 	double seconds;
 
-	if (!arguments_named(ruby, place->frame->address, "timeout", &value))
-		value = argument(ruby, place, index);
+	if (!arguments_named(ruby, place->frame->address, "timeout", &value) && !argument(ruby, place, index, &value))
+		return;
+	/* What has no limit has it as nil, or not at all. Only the state of a thread says it better. */
+	wait->limit_unknown = false;
+	if (value == (uint64_t)ruby->layout->enumerators[E_RUBY_Qnil].value)
+		return;
+	wait->limited = true;
 	if (!arguments_number(value, &seconds) || !(seconds >= 0 && seconds < SECONDS_MAX))
 		return;
-	wait->has_seconds = wait->limited = true;
+	wait->has_seconds = true;
 	wait->seconds = seconds;
 }
 
 static void note_child(struct locks *locks, uint64_t ec, const struct place *place, struct trace_wait *wait)
 {
 	static const char *const with_pid[] = {"wait", "wait2", "waitpid", "waitpid2", NULL};
+	uint64_t value;
 	int64_t pid;
 
 	wait->child = locks_child(locks, ec);
-	/* Without an argument, they wait for any child (process.c, proc_wait). */
-	if (wait->child == 0 && is_one_of(place->method, with_pid) &&
-	    arguments_integer(argument(locks->ruby, place, 0), &pid) && pid >= INT32_MIN && pid <= INT32_MAX)
+	if (wait->child != 0 || !place->method)
+		return;
+	/* Without an argument, they wait for any child (process.c, proc_wait), and so does waitall (proc_waitall). */
+	if (strcmp(place->method, "waitall") == 0)
+		wait->child = -1;
+	else if (!is_one_of(place->method, with_pid) || !argument(locks->ruby, place, 0, &value))
+		return;
+	else if (value == (uint64_t)locks->ruby->layout->enumerators[E_RUBY_Qnil].value)
+		wait->child = -1;
+	else if (arguments_integer(value, &pid) && pid >= INT32_MIN && pid <= INT32_MAX)
 		wait->child = pid;
+}
+
+/*
+ * Whether a fiber waits in the hook `block` of its scheduler. In a method that sleeps, which calls another hook for that
+ * (thread_sync.c, rb_mutex_sleep, v3_0_0 to v4.0.5 and head), this means that it wants to lock the Mutex again.
+ */
+static bool is_in_hook_block(const struct trace_thread *entry)
+{
+	const char *hook = entry->suspended && entry->waits_in ? method_name_of(entry->waits_in) : NULL;
+
+	return hook && strcmp(hook, "block") == 0;
+}
+
+static void waits_for_mutex(const struct ruby *ruby, const struct typed *mutex, struct trace_thread *entry,
+			    struct trace *trace, struct wait_found *ret)
+{
+	ret->mutex = mutex->data;
+	waits_for(ruby, WAIT_MUTEX, mutex->object, entry, trace);
+}
+
+/* The method `sleep` of a Mutex, which ConditionVariable#wait calls, too. */
+static void is_mutex_sleep(const struct ruby *ruby, const struct place *place, const struct place *caller,
+			   struct trace_thread *entry, struct trace *trace, struct wait_found *ret)
+{
+	const bool is_condition =
+	    (caller->is_data && typed_is(ruby, &caller->typed, "condvar")) ||
+	    (caller->frame && caller->frame->kind == TRACE_CFUNC && !caller->is_data &&
+	     strcmp(caller->frame->name, "Thread::ConditionVariable#wait") == 0 && plain_is_struct(ruby, caller->self));
+
+	if (is_in_hook_block(entry)) {
+		waits_for_mutex(ruby, &place->typed, entry, trace, ret);
+		return;
+	}
+	/* The second argument of ConditionVariable#wait is its time limit. */
+	if (is_condition) {
+		waits_for(ruby, WAIT_CONDITION, caller->self, entry, trace);
+		note_seconds(ruby, caller, 1, &entry->wait);
+	} else {
+		waits_for(ruby, WAIT_SLEEP, 0, entry, trace);
+		note_seconds(ruby, place, 0, &entry->wait);
+	}
+}
+
+/* The method `wait` of a ConditionVariable, since 4.0. */
+static void is_condition_wait(const struct ruby *ruby, const struct place *place, struct trace_thread *entry,
+			      struct trace *trace, struct wait_found *ret)
+{
+	struct typed mutex;
+	uint64_t value;
+
+	if (is_in_hook_block(entry) && arguments_named(ruby, place->frame->address, "mutex", &value) &&
+	    typed_read(ruby, value, &mutex) && typed_is(ruby, &mutex, "mutex")) {
+		waits_for_mutex(ruby, &mutex, entry, trace, ret);
+		return;
+	}
+	waits_for(ruby, WAIT_CONDITION, place->typed.object, entry, trace);
+	note_seconds(ruby, place, 1, &entry->wait);
 }
 
 /* A method of a Mutex, a Monitor or a ConditionVariable. Returns whether it is one that waits. */
@@ -152,25 +234,16 @@ static bool is_lock(struct locks *locks, const struct place *place, const struct
 
 	if (typed_is(ruby, &place->typed, "mutex")) {
 		if (is_one_of(place->method, locking)) {
-			ret->mutex = place->typed.data;
-			waits_for(ruby, WAIT_MUTEX, place->typed.object, entry, trace);
+			waits_for_mutex(ruby, &place->typed, entry, trace, ret);
 			return true;
 		}
 		if (!place->method || strcmp(place->method, "sleep") != 0)
 			return false;
-		/* ConditionVariable#wait calls Mutex#sleep. Its second argument is its time limit. */
-		if (caller->is_data && typed_is(ruby, &caller->typed, "condvar")) {
-			waits_for(ruby, WAIT_CONDITION, caller->typed.object, entry, trace);
-			note_seconds(ruby, caller, 1, &entry->wait);
-		} else {
-			waits_for(ruby, WAIT_SLEEP, 0, entry, trace);
-			note_seconds(ruby, place, 0, &entry->wait);
-		}
+		is_mutex_sleep(ruby, place, caller, entry, trace, ret);
 		return true;
 	}
 	if (typed_is(ruby, &place->typed, "condvar") && place->method && strcmp(place->method, "wait") == 0) {
-		waits_for(ruby, WAIT_CONDITION, place->typed.object, entry, trace);
-		note_seconds(ruby, place, 1, &entry->wait);
+		is_condition_wait(ruby, place, entry, trace, ret);
 		return true;
 	}
 	if (!is_one_of(place->method, entering) || !typed_read(ruby, locks_monitor_mutex(locks, &place->typed), &mutex))
@@ -180,21 +253,38 @@ static bool is_lock(struct locks *locks, const struct place *place, const struct
 	return true;
 }
 
+/* A queue that is a T_STRUCT. */
+static bool is_plain_queue(const struct ruby *ruby, const struct place *place, bool *sized)
+{
+	static const char queue[] = "Thread::Queue#", sized_queue[] = "Thread::SizedQueue#";
+
+	*sized = strncmp(place->frame->name, sized_queue, sizeof(sized_queue) - 1) == 0;
+	return place->frame->kind == TRACE_CFUNC && !place->is_data &&
+	       (*sized || strncmp(place->frame->name, queue, sizeof(queue) - 1) == 0) &&
+	       plain_is_struct(ruby, place->self);
+}
+
 /* A method of a Queue or a SizedQueue. */
 static bool is_queues(struct locks *locks, const struct place *place, struct trace_thread *entry, struct trace *trace)
 {
 	static const char *const popping[] = {"pop", "shift", "deq", NULL}, *const pushing[] = {"push", "<<", "enq",
 												NULL};
 	const struct ruby *ruby = locks->ruby;
-	const bool sized = is_sized_queue(ruby, &place->typed);
 	const bool pops = is_one_of(place->method, popping);
+	bool sized = place->is_data && is_sized_queue(ruby, &place->typed);
+	const bool is_data = sized || (place->is_data && is_queue(ruby, &place->typed));
 	struct trace_wait *wait = &entry->wait;
 
-	if ((!sized && !is_queue(ruby, &place->typed)) || (!pops && !(sized && is_one_of(place->method, pushing))))
+	if ((!is_data && !is_plain_queue(ruby, place, &sized)) ||
+	    (!pops && !(sized && is_one_of(place->method, pushing))))
 		return false;
-	waits_for(ruby, pops ? WAIT_POP : WAIT_PUSH, place->typed.object, entry, trace);
-	wait->has_length = locks_queue_length(locks, &place->typed, sized, &wait->length, &wait->max);
-	if (wait->limited)
+	waits_for(ruby, pops ? WAIT_POP : WAIT_PUSH, place->self, entry, trace);
+	wait->has_length = is_data ? locks_queue_length(locks, &place->typed, sized, &wait->length, &wait->max)
+				   : plain_queue_length(ruby, place->self, sized, &wait->length, &wait->max);
+	/* Before 3.2, these methods are written in C, and have no limit. */
+	if (place->frame->kind == TRACE_CFUNC)
+		wait->limit_unknown = false;
+	if (wait->limited || wait->limit_unknown)
 		note_seconds(ruby, place, NO_ARGUMENT, wait);
 	return true;
 }
@@ -208,7 +298,9 @@ static bool is_join(const struct ruby *ruby, const struct place *place, struct t
 		return false;
 	ret->thread = place->typed.data;
 	waits_for(ruby, WAIT_JOIN, place->typed.object, entry, trace);
-	if (entry->wait.limited && strcmp(place->method, "join") == 0)
+	if (strcmp(place->method, "join") != 0)
+		entry->wait.limit_unknown = false;
+	else if (entry->wait.limited || entry->wait.limit_unknown)
 		note_seconds(ruby, place, 0, &entry->wait);
 	return true;
 }
@@ -241,7 +333,9 @@ static void is_other(struct locks *locks, uint64_t ec, const struct place *place
 	struct trace_wait *wait = &entry->wait;
 
 	if (is_one_of(place->frame->name, sleeping)) {
+		/* The state is the same with and without a limit (process.c, rb_f_sleep). */
 		wait->kind = WAIT_SLEEP;
+		wait->limit_unknown = strcmp(place->frame->name, "Thread.stop") != 0;
 		note_seconds(locks->ruby, place, 0, wait);
 		return;
 	}
@@ -263,9 +357,11 @@ static bool is_locking(struct locks *locks, uint64_t locking, struct trace_threa
 	for (size_t i = 0; i < MONITOR_FRAMES; i++) {
 		struct place place;
 
-		if (look_at(locks->ruby, entry, i, &place) && place.is_data &&
-		    locks_monitor_mutex(locks, &place.typed) == locking) {
-			waits_for(locks->ruby, WAIT_MONITOR, place.typed.object, entry, trace);
+		if (look_at(locks->ruby, entry, i, &place) &&
+		    (place.is_data ? locks_monitor_mutex(locks, &place.typed) == locking
+				   : strcmp(place.frame->name, "MonitorMixin#mon_enter") == 0 &&
+					 plain_monitor_has(locks->ruby, place.self, mutex.data))) {
+			waits_for(locks->ruby, WAIT_MONITOR, place.self, entry, trace);
 			return true;
 		}
 	}
@@ -325,8 +421,9 @@ void wait_frames_find(struct locks *locks, uint64_t ec, struct trace_thread *ent
 	}
 	look_at(locks->ruby, entry, index + 1, &caller);
 	if (place.is_data &&
-	    (is_lock(locks, &place, &caller, entry, trace, ret) || is_queues(locks, &place, entry, trace) ||
-	     is_join(locks->ruby, &place, entry, trace, ret)))
+	    (is_lock(locks, &place, &caller, entry, trace, ret) || is_join(locks->ruby, &place, entry, trace, ret)))
+		return;
+	if (is_queues(locks, &place, entry, trace))
 		return;
 	is_other(locks, ec, &place, entry);
 	note_listed_child(locks, ec, &entry->wait);
@@ -337,21 +434,23 @@ static void find_frame(struct locks *locks, const struct place *place, size_t in
 		       struct trace *trace)
 {
 	static const char *const holding[] = {"synchronize", "mon_synchronize", NULL};
+	const bool plain = !place->is_data && strcmp(place->frame->name, "MonitorMixin#mon_synchronize") == 0;
 	struct typed mutex = place->typed;
 
 	if (!is_one_of(place->method, holding))
 		return;
-	if (!typed_is(locks->ruby, &mutex, "mutex") &&
-	    !typed_read(locks->ruby, locks_monitor_mutex(locks, &place->typed), &mutex))
+	if (!plain &&
+	    (!place->is_data || (!typed_is(locks->ruby, &mutex, "mutex") &&
+				 !typed_read(locks->ruby, locks_monitor_mutex(locks, &place->typed), &mutex))))
 		return;
 	for (size_t i = 0; i < entry->nr_holds; i++) {
 		struct trace_hold *hold = &entry->holds[i];
 
 		/* Of a Monitor that was entered several times, the oldest frame counts, which comes last. */
-		if (hold->lock != mutex.data)
+		if (plain ? !plain_monitor_has(locks->ruby, place->self, hold->lock) : hold->lock != mutex.data)
 			continue;
-		hold->object = place->typed.object;
-		hold->class_name = class_of(locks->ruby, place->typed.object, trace);
+		hold->object = place->self;
+		hold->class_name = class_of(locks->ruby, place->self, trace);
 		hold->has_frame = true;
 		hold->frame = index;
 	}
@@ -371,7 +470,7 @@ bool wait_frames_holds(struct locks *locks, const uint64_t *mutexes, size_t coun
 		struct place place;
 
 		if (entry->frames[i].kind != TRACE_UNREADABLE && strstr(entry->frames[i].name, "synchronize") &&
-		    look_at(locks->ruby, entry, i, &place) && place.is_data)
+		    look_at(locks->ruby, entry, i, &place))
 			find_frame(locks, &place, i, entry, trace);
 	}
 	return true;

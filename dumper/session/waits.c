@@ -117,10 +117,19 @@ static struct holder find_holder(const struct reading *reading, uint64_t mutex)
 		ret.entry = index_in(&reading->threads, owner.thread);
 	ret.confirmed = keeper != WAIT_NO_ENTRY;
 	/* A fiber that has ended keeps its Mutexes, which stay in its thread's list. Its memory may be another fiber now. */
-	if (ret.entry != WAIT_NO_ENTRY && (!ret.confirmed || trace->threads[ret.entry].id == trace->threads[keeper].id))
+	if (ret.entry != WAIT_NO_ENTRY &&
+	    (!ret.confirmed || trace->threads[ret.entry].id == trace->threads[keeper].id)) {
 		ret.state = HOLDER_KNOWN;
-	else if (ret.confirmed && is_complete(trace))
+	} else if (owner.thread != 0) {
+		/*
+		 * Up to 2.7, a thread that ends unlocks all. Up to 2.4, a Mutex is handed over without the GVL, so it can
+		 * still be in the list of the thread that has unlocked it (thread_sync.c, rb_mutex_unlock_th, lock_func).
+		 */
+		ret.state = ret.entry != WAIT_NO_ENTRY ? HOLDER_KNOWN : HOLDER_UNKNOWN;
+		ret.confirmed = false;
+	} else if (ret.confirmed && is_complete(trace)) {
 		ret.state = HOLDER_ENDED;
+	}
 	return ret;
 }
 
@@ -130,7 +139,7 @@ static bool sleeps(const struct reading *reading, size_t index)
 	const struct trace *trace = reading->trace;
 	const struct trace_thread *entry = &trace->threads[index];
 
-	if (entry->verdict != VERDICT_COMPLETE || entry->wait.limited)
+	if (entry->verdict != VERDICT_COMPLETE || entry->wait.limited || entry->wait.limit_unknown)
 		return false;
 	/* A fiber that waits in a hook is woken by its scheduler, which takes it from the list of those that wait. */
 	if (entry->suspended)
@@ -150,12 +159,29 @@ static void set_holder(const struct reading *reading, struct trace_wait *wait, c
 	wait->holder = entry->suspended ? entry->fiber : entry->id;
 }
 
+/* The entry that has the GVL of the entry's ractor. */
+static void find_running(struct reading *reading, struct trace_thread *entry)
+{
+	struct holder holder = {.state = HOLDER_UNKNOWN, .entry = index_in(&reading->running, entry->ractor)};
+
+	if (holder.entry != WAIT_NO_ENTRY)
+		holder.state = HOLDER_KNOWN;
+	set_holder(reading, &entry->wait, &holder);
+}
+
 static void find_lock_holder(struct reading *reading, size_t index)
 {
 	struct trace_wait *wait = &reading->trace->threads[index].wait;
 	struct entry_facts *facts = &reading->facts[index];
 	const struct holder holder = find_holder(reading, facts->found.mutex);
 
+	/* Up to 2.4, a thread locks a Mutex before it has the GVL again (thread_sync.c, rb_mutex_lock). */
+	if (holder.state == HOLDER_KNOWN && holder.entry == index && !reading->trace->threads[index].suspended) {
+		*wait = (struct trace_wait){.kind = WAIT_GVL, .method = wait->method, .holder_entry = WAIT_NO_ENTRY};
+		facts->found.mutex = 0;
+		find_running(reading, &reading->trace->threads[index]);
+		return;
+	}
 	set_holder(reading, wait, &holder);
 	facts->holder = holder.entry;
 	facts->kept = holder.confirmed;
@@ -205,16 +231,6 @@ static bool is_confirmed(struct reading *reading, size_t index)
 	return facts->found.mutex != 0 && facts->kept &&
 	       locks_mutex_has_waiter(&reading->locks, facts->found.mutex, entry->id,
 				      entry->suspended ? entry->fiber : 0);
-}
-
-/* The entry that has the GVL of the entry's ractor. */
-static void find_running(struct reading *reading, struct trace_thread *entry)
-{
-	struct holder holder = {.state = HOLDER_UNKNOWN, .entry = index_in(&reading->running, entry->ractor)};
-
-	if (holder.entry != WAIT_NO_ENTRY)
-		holder.state = HOLDER_KNOWN;
-	set_holder(reading, &entry->wait, &holder);
 }
 
 static void find_holder_of(struct reading *reading, size_t index)

@@ -87,9 +87,9 @@ bool trace_same_waits(const struct trace *a, size_t i, const struct trace *b, si
 
 	if (x->kind != y->kind || !trace_same_text(x->method, y->method) || x->object != y->object ||
 	    !trace_same_text(x->class_name, y->class_name) || x->limited != y->limited ||
-	    x->has_seconds != y->has_seconds || (x->has_seconds && x->seconds < y->seconds) ||
-	    (x->has_seconds && x->seconds > y->seconds) || x->max != y->max || x->child != y->child ||
-	    !same_holder(a, x, b, y) || one->nr_holds != other->nr_holds)
+	    x->limit_unknown != y->limit_unknown || x->has_seconds != y->has_seconds ||
+	    (x->has_seconds && x->seconds < y->seconds) || (x->has_seconds && x->seconds > y->seconds) ||
+	    x->max != y->max || x->child != y->child || !same_holder(a, x, b, y) || one->nr_holds != other->nr_holds)
 		return false;
 	for (size_t j = 0; j < one->nr_holds; j++)
 		if (!same_hold(&one->holds[j], &other->holds[j]))

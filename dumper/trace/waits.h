@@ -54,9 +54,10 @@ struct trace_wait {
 	 * is a suspended fiber, or waits for a holder itself; otherwise it is false.
 	 */
 	bool confirmed;
-	bool limited;	  /* the wait has a time limit */
-	bool has_seconds; /* the limit that was asked for is known */
-	double seconds;	  /* the limit, counted from when the wait began */
+	bool limited;	    /* the wait has a time limit */
+	bool limit_unknown; /* rbdump cannot tell whether it has one; `limited` is false then */
+	bool has_seconds;   /* the limit that was asked for is known */
+	double seconds;	    /* the limit, counted from when the wait began */
 	bool has_length;
 	uint64_t length; /* how many elements a Queue has */
 	uint64_t max;	 /* for how many elements a SizedQueue has room; 0 for a Queue */

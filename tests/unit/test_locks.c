@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "ruby/arguments.h"
 #include "ruby/locks.h"
+#include "ruby/plain_locks.h"
 #include "ruby/value.h"
 #include "synthetic.h"
 
@@ -286,6 +287,81 @@ static void test_arguments(void **state)
 	synthetic_set(s, frames, F_cfp_ep, stack + (3 + 2) * 8);
 	synthetic_put_word(s, stack, 0);
 	assert_false(arguments_read(&s->ruby, frames, values, 4, &count));
+	/* Up to 2.3, an environment has two words. */
+	synthetic_put_word(s, stack, receiver);
+	synthetic_with(s, F_cfp_flag);
+	synthetic_set(s, frames, F_cfp_ep, stack + (2 + 1) * 8);
+	assert_true(arguments_read(&s->ruby, frames, values, 4, &count));
+	assert_int_equal(count, 1);
+	assert_int_equal(values[0], 43);
+}
+
+/* A T_STRUCT with its members in the slot, or elsewhere. */
+static uint64_t new_struct(struct synthetic *s, const uint64_t *members, uint64_t count, bool embedded)
+{
+	const uint64_t mask = synthetic_enum(s, E_RSTRUCT_EMBED_LEN_MASK);
+	const uint64_t object =
+	    synthetic_object(s, S_struct, synthetic_enum(s, E_RUBY_T_STRUCT) | (embedded ? count * (mask & -mask) : 0));
+	uint64_t words = object + s->layout->members[F_struct_ary].offset;
+
+	if (!embedded) {
+		words = synthetic_allocate(s, count * 8);
+		synthetic_set(s, object, F_struct_ptr, words);
+		synthetic_set(s, object, F_struct_len, count);
+	}
+	synthetic_put(s, words, members, count * 8);
+	return object;
+}
+
+/* Up to 2.4, a queue is a T_STRUCT. */
+static void test_plain_queue(void **state)
+{
+	struct synthetic *s = *state;
+	const uint64_t elements[] = {1, 3, 5};
+	const uint64_t array = synthetic_array(s, elements, 3);
+	const uint64_t queue = new_struct(s, (const uint64_t[]){array, 8}, 2, true);
+	const uint64_t sized = new_struct(s, (const uint64_t[]){array, 8, 8, 2 * 3 + 1}, 4, false);
+	const uint64_t negative = new_struct(s, (const uint64_t[]){array, 8, 8, UINT64_MAX}, 4, false);
+	uint64_t length, max;
+
+	assert_true(plain_is_struct(&s->ruby, queue));
+	assert_false(plain_is_struct(&s->ruby, array));
+	assert_false(plain_is_struct(&s->ruby, NOWHERE));
+	assert_true(plain_queue_length(&s->ruby, queue, false, &length, &max));
+	assert_int_equal(length, 3);
+	assert_int_equal(max, 0);
+	assert_true(plain_queue_length(&s->ruby, sized, true, &length, &max));
+	assert_int_equal(length, 3);
+	assert_int_equal(max, 3);
+	assert_false(plain_queue_length(&s->ruby, queue, true, &length, &max));
+	assert_false(plain_queue_length(&s->ruby, negative, true, &length, &max));
+	assert_false(plain_queue_length(&s->ruby, array, false, &length, &max));
+	assert_false(
+	    plain_queue_length(&s->ruby, new_struct(s, (const uint64_t[]){queue}, 1, true), false, &length, &max));
+}
+
+/* Up to 2.6, a Monitor is an object with a Mutex. */
+static void test_plain_monitor(void **state)
+{
+	struct synthetic *s = *state;
+	const uint64_t lock = new_mutex(s), words = synthetic_allocate(s, 4 * 8);
+	const uint64_t mutex = new_data(s, "mutex", lock),
+		       object = synthetic_object(s, S_object, synthetic_enum(s, E_RUBY_T_OBJECT));
+
+	synthetic_with(s, F_object_numiv);
+	synthetic_set(s, object, F_object_ivptr, words);
+	synthetic_set(s, object, F_object_numiv, 4);
+	assert_false(plain_monitor_has(&s->ruby, object, lock));
+	synthetic_put_word(s, words + 24, mutex);
+	assert_true(plain_monitor_has(&s->ruby, object, lock));
+	assert_false(plain_monitor_has(&s->ruby, object, OTHER));
+	assert_false(plain_monitor_has(&s->ruby, mutex, lock));
+	synthetic_put_word(s, words + 24, new_data(s, "queue", lock));
+	assert_false(plain_monitor_has(&s->ruby, object, lock));
+	/* With so many variables that they are not looked at, or at an address that nobody can read. */
+	synthetic_set(s, object, F_object_numiv, UINT64_MAX);
+	synthetic_set(s, object, F_object_ivptr, NOWHERE);
+	assert_false(plain_monitor_has(&s->ruby, object, lock));
 }
 
 static void test_numbers(void **state)
@@ -319,6 +395,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_monitor, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_queue, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test_setup_teardown(test_arguments, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_plain_queue, synthetic_set_up, synthetic_tear_down),
+	    cmocka_unit_test_setup_teardown(test_plain_monitor, synthetic_set_up, synthetic_tear_down),
 	    cmocka_unit_test(test_numbers),
 	};
 

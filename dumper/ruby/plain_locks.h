@@ -1,0 +1,33 @@
+/*
+ * Locks of older Rubies that are no T_DATA (typed.h): queues and ConditionVariables up to 2.4 are T_STRUCTs, and Monitors up
+ * to 2.6 are objects whose methods are written in Ruby. What an object is, its methods tell ("Thread::Queue#pop").
+ *
+ * Based on Ruby's sources: ext/thread/thread.c, v2_1_0 to v2_2_10, and thread_sync.c, v2_3_0 to v2_4_10 (QUEUE_QUE,
+ * SZQUEUE_MAX); lib/monitor.rb, v1_9_3_0 to v2_6_10.
+ */
+#ifndef RBDUMP_PLAIN_LOCKS_H
+#define RBDUMP_PLAIN_LOCKS_H
+
+#include "ruby/ruby.h"
+
+/* Whether an object is a T_STRUCT. */
+bool plain_is_struct(const struct ruby *ruby, uint64_t object);
+
+/*
+ * Reads how full a queue is.
+ *   object  a Thread::Queue or Thread::SizedQueue that is a T_STRUCT
+ *   sized   whether it is a SizedQueue
+ *   length  receives how many elements it has
+ *   max     receives for how many elements it has room; 0 for a Queue
+ * Returns false if that cannot be read.
+ */
+bool plain_queue_length(const struct ruby *ruby, uint64_t object, bool sized, uint64_t *length, uint64_t *max);
+
+/*
+ * Whether an instance variable of an object is a certain Mutex. False if that cannot be read.
+ *   object  a Monitor, or an object that was extended with MonitorMixin
+ *   mutex   address of the rb_mutex_t
+ */
+bool plain_monitor_has(const struct ruby *ruby, uint64_t object, uint64_t mutex);
+
+#endif

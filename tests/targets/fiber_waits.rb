@@ -1,0 +1,84 @@
+# needs: 3.1
+# Fibers that wait in a scheduler, with and without a time limit, and those that want to lock a Mutex again.
+require_relative "still"
+
+# Each hook leaves the fiber that called it, for good; but a sleep ends at once if somebody else locks what was unlocked for it.
+class Scheduler
+  def fiber(&block)
+    Fiber.new(blocking: false, &block).tap(&:resume)
+  end
+
+  def kernel_sleep(_duration = nil)
+    lock = Thread.current[:unlocked]
+    lock ? (Thread.pass until lock.locked?) : leave
+  end
+
+  def block(_blocker, _timeout = nil)
+    Still.fiber(Thread.current[:key], "yield"); Fiber.yield
+  end
+
+  def io_wait(*); end
+
+  def unblock(*); end
+
+  def close
+    Still::GATE.pop
+  end
+
+  def fiber_interrupt(*); end
+
+  private
+
+  def leave
+    Still.fiber(Thread.current[:key], "yield"); Fiber.yield
+  end
+end
+
+HELD = []
+
+def scheduled(name)
+  HELD << Fiber.schedule do
+    Thread.current[:key] = name
+    yield
+  end
+end
+
+# The fiber holds what the thread wants whose end it waits for.
+def joins(name, *limit)
+  lock = Thread::Mutex.new
+  scheduled(name) do
+    lock.lock
+    thread = Still.thread("wants #{name}", "lock") { lock.lock }
+    Thread.pass until thread.status == "sleep"
+    thread.join(*limit)
+  end
+end
+
+def relocks(name)
+  lock = Thread::Mutex.new
+  scheduled(name) do
+    lock.lock
+    Thread.current[:unlocked] = lock
+    taker = Still.thread("takes #{name}", "pop") { lock.lock; Still::GATE.pop }
+    Thread.pass until taker.status == "sleep"
+    yield lock
+  end
+end
+
+Still.thread("scheduled") do
+  Fiber.set_scheduler(Scheduler.new)
+  joins("joins")
+  joins("joins nil", nil)
+  joins("joins for a while", 3600)
+  joins("joins for a fraction", 7201r / 2)
+  relocks("sleeps again") { |lock| lock.sleep(3600) }
+  relocks("waits again") { |lock| Thread::ConditionVariable.new.wait(lock, 3600) }
+  scheduled("condition") { lock = Thread::Mutex.new; lock.synchronize { Thread::ConditionVariable.new.wait(lock, 3600) } }
+  scheduled("pops") { Thread::Queue.new.pop }
+  scheduled("pops for a while") { Thread::Queue.new.pop(timeout: 3600.25) } unless RUBY_VERSION < "3.2"
+  scheduled("sleeps") { sleep }
+  scheduled("sleeps for a while") { sleep(3600.5) }
+  scheduled("sleeps for a fraction") { sleep(7201r / 2) }
+end
+Still.watch("pop")
+Still::GATE.pop
