@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from conftest import RUBIES, note_not_applicable
 from harness.dump import as_text, check, current, difference, dump, rbdumps_frames, rubys_frames, run, thread_of
-from harness.process import has_ended, is_untouched, schedstat, status, task_states, wait_until, wait_until_it_reads
+from harness.process import has_ended, is_untouched, schedstat, status, task_states, wait_until
 from harness.recording import Running
 from harness.under_gdb import stop_in
 
@@ -123,7 +123,6 @@ def test_kernel_threads_of_a_pid_namespace(ruby, start, rbdump, tmp_path, mode):
 def test_kernel_threads_after_fork(ruby, start, rbdump):
     """In a child process: some Rubies go on to tell its parent's kernel threads for theirs."""
     target = start(ruby, "forked.rb")
-    wait_until_it_reads(target.ready["pid"])
     answer = dump(rbdump, target.ready["pid"])
     assert len(target.ready["tasks"]) == 3
     check_kernel_threads(answer, target.ready)

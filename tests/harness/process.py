@@ -69,6 +69,11 @@ def children_of(pid):
     return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def family(pid):
+    """A process, and all that descend from it, the first ones first."""
+    return [pid, *(member for child in children_of(pid) for member in family(child))]
+
+
 def innermost(pid):
     """A process; or the first of the pid namespace that it has made for its children, as unshare(1) does."""
     own, childrens = (os.readlink(f"/proc/{pid}/ns/{name}") for name in ("pid", "pid_for_children"))
@@ -118,20 +123,25 @@ def wait_until(condition, what, seconds=120):
         time.sleep(0.002)
 
 
-def wait_until_it_reads(pid):
+def wait_until_one_reads(pids):
     """
-    Waits until a thread of it is in its read(2) of standard input, where the watcher of a target stays once it has told
-    what Ruby shows: nothing runs in it then, and two dumps of it agree.
+    Waits until a thread of one of some processes is in its read(2) of standard input, where the watcher of a target stays
+    once it has told what Ruby shows: nothing runs in it then, and two dumps of it agree.
     """
 
     def reads():
-        for task in tasks(pid):
+        for pid in pids:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if pathlib.Path(f"/proc/{pid}/task/{task}/syscall").read_text().startswith("0 0x0 "):
-                    return True
+                for task in tasks(pid):
+                    if pathlib.Path(f"/proc/{pid}/task/{task}/syscall").read_text().startswith("0 0x0 "):
+                        return True
         return False
 
-    wait_until(reads, f"process {pid} reads its standard input")
+    wait_until(reads, f"one of the processes {pids} reads its standard input")
+
+
+def wait_until_it_reads(pid):
+    wait_until_one_reads([pid])
 
 
 def is_untouched(pid):

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness.process import Bound, ids_inside, innermost, wait_until_it_reads
+from harness.process import Bound, family, ids_inside, innermost, wait_until_one_reads
 
 TARGETS = pathlib.Path(__file__).resolve().parent.parent / "targets"
 
@@ -53,7 +53,7 @@ def from_hex(value):
 class Target:
     """
     A running target. Once made, all its subjects are at their still points, and `ready` is what it says of them. Its
-    watcher (targets/still.rb) is at rest, too, unless it is in a child process, which `ready` then has as "pid".
+    watcher (targets/still.rb) is at rest, too, except with many-to-many threads.
     Its first argument is a folder that is its own. End it with release() or close(). `cwd` is a copy of the folder of
     targets, for what it may leave behind; `environment` is added to its own.
     """
@@ -80,8 +80,9 @@ class Target:
             if innermost(self.pid) != self.pid:
                 self.pid = innermost(self.pid)
                 self.tell_ids_from_here()
-            if "pid" not in self.ready and "Still.watch" in (TARGETS / script).read_text():
-                wait_until_it_reads(self.pid)
+            # A thread that waits with many-to-many threads has no kernel thread, so none is in read(2).
+            if "RUBY_MN_THREADS" not in (environment or {}) and "Still.watch" in (TARGETS / script).read_text():
+                wait_until_one_reads(family(self.pid))
         except BaseException:
             self.close()
             raise
