@@ -38,6 +38,8 @@ static const struct constant constants[] = {
     {E_VM_FRAME_MAGIC_IFUNC, {1, 9, 3, 0}, {2, 4, 0, 0}, 0x81},
     {E_VM_FRAME_MAGIC_EVAL, {1, 9, 3, 0}, {2, 4, 0, 0}, 0x91},
     {E_VM_FRAME_MAGIC_LAMBDA, {1, 9, 3, 0}, {2, 4, 0, 0}, 0xa1},
+    /* vm_core.h, v2_0_0_0 to v2_3_8; 1.9.3 has frames of the magic below instead */
+    {E_VM_FRAME_FLAG_FINISH, {2, 0, 0, 0}, {2, 4, 0, 0}, 0x0200},
     /* vm_core.h, v1_9_3_0 to v1_9_3_551 */
     {E_VM_FRAME_MAGIC_FINISH, {1, 9, 3, 0}, {2, 0, 0, 0}, 0x51},
     /* vm_core.h, v2_0_0_576 to v2_0_0_648, and v2_1_3 to v2_3_8: both series got it in a patch release */
@@ -52,6 +54,8 @@ static const struct constant constants[] = {
     {E_VM_FRAME_MAGIC_DUMMY, {2, 3, 0, 0}, {2, 4, 0, 0}, 0xc1},
     /* include/ruby/ruby.h, v1_9_3_0 to v2_2_10 */
     {E_RUBY_FL_USHIFT, {1, 9, 3, 0}, {2, 3, 0, 0}, USHIFT},
+    /* include/ruby/encoding.h, ENCODING_SHIFT, v1_9_3_0 to v2_2_10 */
+    {E_RUBY_ENCODING_SHIFT, {1, 9, 3, 0}, {2, 3, 0, 0}, USHIFT + 10},
     {E_RUBY_FL_SINGLETON, {1, 9, 3, 0}, {2, 3, 0, 0}, USER(0)},
     {E_RSTRING_NOEMBED, {1, 9, 3, 0}, {2, 3, 0, 0}, USER(1)},
     {E_RSTRING_EMBED_LEN_MASK, {1, 9, 3, 0}, {2, 3, 0, 0}, USER(2) | USER(3) | USER(4) | USER(5) | USER(6)},

@@ -169,5 +169,6 @@ bool merge_stacks(const struct merge_function *functions, size_t nr_functions, c
 	put_functions(&merging, nr_functions);
 	while (merging.next_frame < nr_frames)
 		put_frame(&merging);
-	return early <= (is_just_made(&merging) ? 1 : 0) && extra <= 1;
+	/* Where no frame tells that an activation begins with it (VM_FRAME_FLAG_FINISH), nothing tells the places. */
+	return early <= (is_just_made(&merging) ? 1 : 0) && extra <= 1 && (groups > 0 || activations == 0);
 }

@@ -1,5 +1,6 @@
 #include "ruby/inspect.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 
 #include "ruby/class.h"
@@ -122,12 +123,16 @@ static void add_rational(struct inspect *inspect, uint64_t object, struct text *
 	text_format(text, ")");
 }
 
-/* complex.c, f_format: the imaginary part without its sign, which is before it. */
+/*
+ * complex.c, f_format, v1_9_3_0 to v4_0_5 and head: the imaginary part without its sign, which is before it; and "*" if it
+ * does not end with a digit.
+ */
 static void add_complex(struct inspect *inspect, uint64_t object, struct text *text)
 {
 	struct text imaginary = {0};
 	const size_t start = inspect->start;
 	const char *part;
+	bool rational, negative;
 
 	text_format(text, "(");
 	add_member(inspect, object, F_complex_real, text);
@@ -135,8 +140,11 @@ static void add_complex(struct inspect *inspect, uint64_t object, struct text *t
 	add_member(inspect, object, F_complex_imag, &imaginary);
 	inspect->start = start;
 	part = imaginary.data ? imaginary.data : "";
-	text_format(text, "%c%s%si)", *part == '-' ? '-' : '+', part + (*part == '-'),
-		    *part && part[imaginary.length - 1] == 'N' ? "*" : "");
+	/* A Rational has its sign inside of its parentheses. */
+	rational = *part == '(';
+	negative = part[rational] == '-';
+	text_format(text, "%c%s%s%si)", negative ? '-' : '+', rational ? "(" : "", part + rational + negative,
+		    *part && !isdigit((unsigned char)part[imaginary.length - 1]) ? "*" : "");
 	text_clear(&imaginary);
 }
 

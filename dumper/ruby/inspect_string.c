@@ -23,6 +23,22 @@ static char letter_of(uint8_t c)
 	return at ? to[at - from] : '\0';
 }
 
+/*
+ * Whether a character is a control character or a separator of lines, U+0080 to U+009F, U+2028 and U+2029. Ruby writes
+ * these and those that Unicode has not assigned by their numbers (string.c, rb_str_inspect); the latter are not known here.
+ */
+static bool is_control(const uint8_t *bytes, size_t character)
+{
+	return (character == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0) ||
+	       (character == 3 && bytes[0] == 0xe2 && bytes[1] == 0x80 && (bytes[2] | 1) == 0xa9);
+}
+
+static unsigned int number_of(const uint8_t *bytes, size_t character)
+{
+	return character == 2 ? (bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3fu)
+			      : (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3fu);
+}
+
 /* Whether "#" at `bytes` would begin an interpolation. */
 static bool interpolates(const uint8_t *bytes, size_t length)
 {
@@ -40,6 +56,8 @@ static void add_quoted(const uint8_t *bytes, size_t length, bool utf8, struct te
 			text_format(text, "\\%c", letter_of(c));
 		else if (c == '"' || c == '\\' || interpolates(bytes + i, length - i))
 			text_format(text, "\\%c", c);
+		else if (c >= 0x80 && character > 0 && utf8 && is_control(bytes + i, character))
+			text_format(text, "\\u%04X", number_of(bytes + i, character));
 		else if (c >= 0x80 && character > 0 && utf8)
 			text_add(text, bytes + i, character);
 		else if (isprint(c) && c < 0x80)

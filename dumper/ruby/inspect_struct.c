@@ -12,9 +12,11 @@
 #define CLASS_IVARS_MAX 64u
 
 /*
- * range.c, range_initialize, v1_9_3_0 to v4_0_5 and head: a Range is a struct of its ends, and of whether the last is excluded.
+ * range.c, range_initialize, v1_9_3_0 to v4_0_5: a Range is a struct of its ends, and of whether the last is excluded. At head
+ * (internal/range.h, RANGE_FL_EXCL), the last is a user flag of the object.
  */
 enum range_member { RANGE_FIRST, RANGE_LAST, RANGE_EXCLUDES, RANGE_MEMBERS };
+#define EXCLUDES_FLAG 19
 
 /* What the class of a struct tells. */
 struct struct_class {
@@ -79,6 +81,8 @@ static struct struct_class read_class(struct inspect *inspect, uint64_t klass)
 			ret.of = OF_RANGE;
 		else if (has_path(inspect, klass, "Data"))
 			ret.of = OF_DATA;
+		else if (has_path(inspect, klass, "Struct"))
+			ret.of = OF_STRUCT; /* and a class Data below it is the program's own */
 		klass = class_real_superclass(&access, klass);
 	}
 	inspect_names_end(inspect, before);
@@ -100,15 +104,14 @@ static struct words struct_words(struct access *access, uint64_t object, uint64_
 	return (struct words){access_member(access, object, F_struct_ptr), access_member(access, object, F_struct_len)};
 }
 
-static void add_range(struct inspect *inspect, const uint64_t *members, struct text *text)
+static void add_range(struct inspect *inspect, const uint64_t *members, bool excludes, struct text *text)
 {
 	const uint64_t nil = (uint64_t)inspect->ruby->layout->enumerators[E_RUBY_Qnil].value;
 	const bool from = members[RANGE_FIRST] != nil, to = members[RANGE_LAST] != nil;
 
 	if (from || !to)
 		inspect_part(inspect, members[RANGE_FIRST], text);
-	/* Both false and nil are false. */
-	text_format(text, "%s", members[RANGE_EXCLUDES] & ~nil ? "..." : "..");
+	text_format(text, "%s", excludes ? "..." : "..");
 	if (to || !from)
 		inspect_part(inspect, members[RANGE_LAST], text);
 }
@@ -196,9 +199,14 @@ const char *inspect_struct(struct inspect *inspect, uint64_t object, uint64_t fl
 
 	if (!access.failed)
 		of = read_class(inspect, klass);
-	if (!access.failed && of.of == OF_RANGE && words.count == RANGE_MEMBERS &&
-	    access_bytes(&access, words.address, members, sizeof(members))) {
-		add_range(inspect, members, text);
+	if (!access.failed && of.of == OF_RANGE && (words.count == RANGE_MEMBERS || words.count == RANGE_EXCLUDES) &&
+	    access_bytes(&access, words.address, members, words.count * sizeof(members[0]))) {
+		/* Both false and nil are false. */
+		add_range(inspect, members,
+			  words.count == RANGE_MEMBERS
+			      ? members[RANGE_EXCLUDES] & ~access_enum(&access, E_RUBY_Qnil)
+			      : flags >> access_enum(&access, E_RUBY_FL_USHIFT) >> EXCLUDES_FLAG & 1,
+			  text);
 		return "range";
 	}
 	if (access.failed)

@@ -135,6 +135,19 @@ static bool lacks_memory(const struct access *access)
 	       !memory_read(access->memory, access->address, &word, sizeof(word));
 }
 
+/*
+ * Whether an ID is that of a local variable, or an operator, which stands for an argument without a name. Others are of
+ * variables that Ruby itself uses (parse.y, internal_id). id.h, ID_SCOPE_MASK: 0x07 up to 2.1, then 0x0e, v1_9_3_0 to
+ * v4_0_5 and head.
+ */
+static bool is_local_id(const struct access *access, uint64_t id)
+{
+	const uint64_t shift = access_enum(access, E_RUBY_ID_SCOPE_SHIFT);
+	const uint64_t scope = (UINT64_C(1) << shift) - 1;
+
+	return id <= access_enum(access, E_tLAST_OP_ID) || (id & (shift > 3 ? scope & ~UINT64_C(1) : scope)) == 0;
+}
+
 /* The name of the variable `index`. False if it has none, or (*lacks) if it cannot be read. */
 static bool read_name(const struct ruby *ruby, const struct level *level, uint64_t index, struct text *name,
 		      bool *lacks)
@@ -142,7 +155,7 @@ static bool read_name(const struct ruby *ruby, const struct level *level, uint64
 	const enum memory_kind before = memory_reads(ruby->memory, MEMORY_LASTS);
 	struct access access = ruby_access(ruby);
 	const uint64_t id = access_word(&access, level->ids + index * 8);
-	const bool read = id != 0 && symbol_add(ruby, &access, id, name) && is_name(name);
+	const bool read = id != 0 && is_local_id(&access, id) && symbol_add(ruby, &access, id, name) && is_name(name);
 
 	*lacks |= lacks_memory(&access);
 	text_shorten(name, 0, NAME_BYTES);
@@ -199,7 +212,9 @@ static uint64_t maybe_block_from(const struct ruby *ruby, const struct level *le
 {
 	const enum memory_kind before = memory_reads(ruby->memory, MEMORY_LASTS);
 	struct access access = ruby_access(ruby);
-	const bool lazy = level->local && !(level->flags & MODIFIED_BLOCK_PARAM) &&
+	/* Ruby has had that as long as threads have execution contexts. */
+	const bool lazy = layout_has(ruby->layout, F_thread_ec) && level->local &&
+			  !(level->flags & MODIFIED_BLOCK_PARAM) &&
 			  (level->flags & access_enum(&access, E_VM_FRAME_MAGIC_MASK)) ==
 			      access_enum(&access, E_VM_FRAME_MAGIC_METHOD);
 	const uint64_t first = lazy ? first_maybe_block(&access, level) : level->count;

@@ -18,11 +18,12 @@
 
 /*
  * internal/bignum.h, BIGNUM_SIGN_BIT, BIGNUM_EMBED_LEN_SHIFT and BIGNUM_EMBED_LEN_NUMBITS, v2_1_0 to v4_0_5 and head: user
- * flags of the object. The sign's bit is set in a number that is not negative.
+ * flags of the object. The sign's bit is set in a number that is not negative. The length has 3 bits up to 3.4, where the
+ * other bits are not used, and 9 bits since 4.0.
  */
 #define SIGN_FLAG      2u
 #define EMBED_SHIFT    3
-#define EMBED_LEN_MASK 7u
+#define EMBED_LEN_MASK 0x1ffu
 
 /* How many decimal digits are split off at once, and 10 to that power. */
 #define CHUNK_DIGITS 9

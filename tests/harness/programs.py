@@ -63,12 +63,13 @@ Still::GATE.pop
 
 STRINGS = [
     "", "plain", "with \\\"quotes\\\" and \\\\ backslash", "\\n\\r\\t\\f\\v\\b\\a\\e\\0\\x01", "\\#{no} \\#$x \\#@y # alone",
-    "h\\u00e9llo \\u65e5\\u672c \\u{1F600}", "\\xff\\xfe broken", "a" * 100,
+    "h\\u00e9llo \\u65e5\\u672c \\u{1F600}", "\\xff\\xfe broken", "a" * 100, "\\u0080 \\u009f \\u2028\\u2029 \\u00a0\\u202a",
 ]  # fmt: skip
 SYMBOLS = [":a", ":B", ":a?", ":b!", ":c=", ":[]=", ":+", ':"two words"', ':""', ':"é"', ":@iv", ":$g", ':"9a"', ":<=>", ":!"]
 FLOATS = ["0.0", "-0.0", "1.5", "-2.25", "1e15", "1e16", "123456789012345.6", "1e22", "1e-4", "1e-5", "1.0e-10", "0.1",
     "Float::INFINITY", "-Float::INFINITY", "Float::NAN", "Float::MAX", "Float::MIN", "5e-324", "100.0", "3e300"]  # fmt: skip
-INTEGERS = ["0", "-1", "42", "2**61", "2**62", "-2**62", "-2**62 - 1", "2**64", "2**70", "-3**100", "7**300", "10**18", "10**30"]
+INTEGERS = ["0", "-1", "42", "2**61", "2**62", "-2**62", "-2**62 - 1", "2**64", "2**70", "-3**100", "7**300", "10**18", "10**30", "10**100", "-2**300"]
+COMPLEX = ["(1, -2)", "(0.5, 3)", "(1, Float::INFINITY)", "(-0.0, -Float::INFINITY)", "(1/2r, 3/4r)", "(0, -3/4r)", "(0, -0.0)"]
 
 
 class Maker:
@@ -88,7 +89,7 @@ class Maker:
             lambda: pick(FLOATS), lambda: repr(self.random.uniform(-1e6, 1e6)), lambda: f"{self.random.random()}e{self.random.randint(-300, 300)}",
             lambda: f'"{pick(STRINGS)}"', lambda: f'"{pick(STRINGS)}"', lambda: f'"{pick(STRINGS)}".b', lambda: '"caf\\u00e9".encode("ISO-8859-1")',
             lambda: '"ascii".encode("US-ASCII")', lambda: pick(SYMBOLS), lambda: '"made at run time".to_sym', lambda: "nil", lambda: "true",
-            lambda: "false", lambda: "3/4r", lambda: "Complex(1, -2)", lambda: "Complex(0.5, 3)", lambda: "(1..3)", lambda: "(1...3)",
+            lambda: "false", lambda: "3/4r", lambda: "Complex" + pick(COMPLEX), lambda: "(1..3)", lambda: "(1...3)",
             lambda: "(1..)", lambda: "(..4)", lambda: '("a".."c")', lambda: "(nil..nil)", lambda: "Thing", lambda: "Thing.new" if depth < 2 else "Thing",
             lambda: '("x" * 100 + "shared").dup', lambda: '("y" * 60)[3..-1]',
         ]  # fmt: skip
