@@ -74,11 +74,11 @@ def class_of(told):
     return as_text(re.search(rb"#<(.*):0x", told)[1])
 
 
-def names_of(answer, deadlock):
-    return sorted({answer["threads"][index]["name"] for index in deadlock["threads"]})
+def names_of(answer, deadlock, keys):
+    return sorted({keys[answer["threads"][index]["tid"]] for index in deadlock["threads"]})
 
 
-def check_wait(key, lock, expected, answer, target):
+def check_wait(key, lock, expected, answer, target, keys):
     if expected is None:
         assert lock is None, key
         return
@@ -89,7 +89,8 @@ def check_wait(key, lock, expected, answer, target):
         assert (lock["object"], lock["class"]) == (address(told), class_of(told)), key
     if holder:
         entry = answer["threads"][lock["holder"]["index"]]
-        assert (lock["holder"]["state"], entry["name"], entry["thread"]) == ("known", holder, lock["holder"]["thread"]), key
+        told = (lock["holder"]["state"], keys[entry["tid"]], entry["thread"])
+        assert told == ("known", holder, lock["holder"]["thread"]), key
         # Not if it ends by itself, or if the holder waits for nobody in particular.
         followed = entry["waits"]["lock"] and entry["waits"]["lock"]["holder"]
         assert lock["confirmed"] == (key not in LIMITED and bool(followed or not entry["fiber"]["current"])), key
@@ -100,13 +101,12 @@ def check_wait(key, lock, expected, answer, target):
 def test_locks(ruby, start, answer_of):
     target = start(ruby, "locks.rb")
     answer = answer_of(target)
-    found = {}
-    for subject in target.ready["threads"]:
-        key = as_text(subject["key"])
-        entry = thread_of(answer, subject)
-        found[key] = entry
+    keys = {tid: key for key, tid in target.ready["tasks"].items()}
+    found = {keys[entry["tid"]]: entry for entry in current(answer) if entry["tid"] in keys}
+    assert set(found) == set(keys.values())
+    for key, entry in found.items():
         if key in WAITS:
-            check_wait(key, entry["waits"]["lock"], WAITS[key], answer, target)
+            check_wait(key, entry["waits"]["lock"], WAITS[key], answer, target, keys)
     locks = {key: entry["waits"]["lock"] for key, entry in found.items()}
     assert (locks["empty 0"]["length"], locks["empty 0"]["max"], locks["empty 0"]["waiters"]) == (0, None, 2)
     assert (locks["full"]["length"], locks["full"]["max"]) == (3, 3)
@@ -135,8 +135,8 @@ def test_locks(ruby, start, answer_of):
         assert locks["ended waiter"]["holder"]["state"] == "ended"
         left = answer["threads"][locks["fibers 1"]["holder"]["index"]]
         assert not left["fiber"]["current"] and left["holds"][0]["object"] == locks["fibers 1"]["object"]
-    assert sorted(names_of(answer, deadlock) for deadlock in answer["deadlocks"]) == sorted(expected)
-    ended = [names_of(answer, deadlock) for deadlock in answer["deadlocks"] if deadlock["holder_ended"]]
+    assert sorted(names_of(answer, deadlock, keys) for deadlock in answer["deadlocks"]) == sorted(expected)
+    ended = [names_of(answer, deadlock, keys) for deadlock in answer["deadlocks"] if deadlock["holder_ended"]]
     assert ended == [names for names in expected if names == ["ended waiter"]]
 
 
@@ -287,7 +287,8 @@ def test_limits_in_a_scheduler(ruby, start, rbdump):
         assert (lock["holder"] is not None) == (lock["kind"] in ("mutex", "join")), key
         checked.add(key)
     assert checked == set(SCHEDULED) - ({"pops for a while"} if ruby.series < (3, 2) else set())
-    assert sorted(names_of(answer, deadlock) for deadlock in answer["deadlocks"]) == [
+    keys = {entry["tid"]: entry["name"] for entry in answer["threads"]}
+    assert sorted(names_of(answer, deadlock, keys) for deadlock in answer["deadlocks"]) == [
         ["scheduled", "wants joins"],
         ["scheduled", "wants joins nil"],
     ]

@@ -1,12 +1,12 @@
 # Threads that wait for locks, queues, threads and a child process; and deadlocks.
-# needs: 2.3
+# needs: 2.1
 require_relative "still"
 $LOAD_PATH.concat(Dir["/usr/share/rubygems-integration/all/gems/connection_pool-*/lib"]) # Debian's ruby-connection-pool
 %w[monitor socket connection_pool].each do |library|
   begin
     require library
-  rescue LoadError
-    nil # not every Ruby of the test set has libraries
+  rescue LoadError, SyntaxError
+    nil # not every Ruby of the test set has libraries, or is new enough for a gem
   end
 end
 
@@ -20,6 +20,11 @@ end
 
 def mutex(name)
   told(name, Thread::Mutex.new)
+end
+
+# A subject that tells which kernel thread it is: up to 2.2, no thread has a name.
+def subject(name, top)
+  Still.thread(name, top) { Still.tell_task(name); yield }
 end
 
 # Returns when it has been called `count` times.
@@ -39,7 +44,7 @@ end
 def circle(name, locks)
   meeting = Meeting.new(locks.size)
   locks.each_index do |i|
-    Still.thread("#{name} #{i}", /lock|synchronize|enter/) do
+    subject("#{name} #{i}", /lock|synchronize|enter/) do
       locks[i].synchronize do
         meeting.meet
         locks[(i + 1) % locks.size].synchronize { raise "never" }
@@ -48,14 +53,13 @@ def circle(name, locks)
   end
 end
 
-# A thread that holds a lock and does what the block says, and one that waits for the lock.
+# A thread that holds a lock and does what the block says, and one that waits for the lock. Returns both.
 def held(name, top, lock = mutex(name))
   meeting = Meeting.new(2)
-  holder = Still.thread("#{name} holder", top) do
+  holder = subject("#{name} holder", top) do
     lock.synchronize { meeting.meet; yield }
   end
-  Still.thread("#{name} waiter", "lock") { meeting.meet; lock.lock }
-  holder
+  [holder, subject("#{name} waiter", "lock") { meeting.meet; lock.lock }]
 end
 
 circle("two", [mutex("two 0"), mutex("two 1")])
@@ -63,24 +67,24 @@ circle("three", [mutex("three 0"), mutex("three 1"), mutex("three 2")])
 circle("monitors", Array.new(2) { |i| told("monitors #{i}", Monitor.new) }) if defined?(Monitor)
 
 JOINED = Array.new(2) { Thread::Queue.new }
-pair = Array.new(2) { |i| Still.thread("joins #{i}", /join|value/) { i == 0 ? JOINED[i].pop.join : JOINED[i].pop.value } }
+pair = Array.new(2) { |i| subject("joins #{i}", /join|value/) { i == 0 ? JOINED[i].pop.join : JOINED[i].pop.value } }
 pair.each_with_index { |thread, i| told("joins #{i}", thread); JOINED[1 - i] << thread }
 
 # One waits for the end of a thread that wants what the first holds.
-mixed = held("mixed", "join") { Thread.current[:other].join }
-other = Thread.list.find { |thread| thread.name == "mixed waiter" }
-mixed[:other] = told("mixed waiter", other)
+OTHER = Thread::Queue.new
+_, other = held("mixed", "join") { OTHER.pop.join }
+OTHER << told("mixed waiter", other)
 
 # A fiber that has been left holds a lock. Its thread waits for another one, whose holder wants that of the fiber.
 fibers = [mutex("fibers 0"), mutex("fibers 1")]
 across = Meeting.new(2)
-Still.thread("fibers 0", "lock") do
+subject("fibers 0", "lock") do
   $left = Fiber.new { fibers[0].lock; Still.fiber("left", "yield"); Fiber.yield }
   $left.resume
   across.meet
   fibers[1].lock
 end
-Still.thread("fibers 1", "lock") { fibers[1].lock; across.meet; fibers[0].lock }
+subject("fibers 1", "lock") { fibers[1].lock; across.meet; fibers[0].lock }
 
 READ, WRITE = IO.pipe
 held("sleep", "sleep") { sleep 3600.5 }
@@ -92,26 +96,26 @@ held("chain", "pop") { told("chain queue", Thread::Queue.new).pop }
 unless RUBY_VERSION < "3.0" # before, a Mutex belongs to a thread
   ended = mutex("ended")
   left = Meeting.new(2)
-  Still.thread("ended holder", "pop") { Fiber.new { ended.lock }.resume; left.meet; Still::GATE.pop }
-  Still.thread("ended waiter", "lock") { left.meet; ended.lock }
+  subject("ended holder", "pop") { Fiber.new { ended.lock }.resume; left.meet; Still::GATE.pop }
+  subject("ended waiter", "lock") { left.meet; ended.lock }
 end
 
 empty = told("empty", Thread::Queue.new)
-2.times { |i| Still.thread("empty #{i}", "pop") { empty.pop } }
+2.times { |i| subject("empty #{i}", "pop") { empty.pop } }
 full = told("full", Thread::SizedQueue.new(3)).tap { |queue| 3.times { |i| queue << i } }
-Still.thread("full", "push") { full << 4 }
+subject("full", "push") { full << 4 }
 unless RUBY_VERSION < "3.2" # before, queues have no `timeout`
-  Still.thread("timed empty", "pop") { told("timed empty", Thread::Queue.new).pop(timeout: 3600.25) }
-  Still.thread("timed full", "push") { told("timed full", Thread::SizedQueue.new(1) << 0).push(1, timeout: 3601) }
+  subject("timed empty", "pop") { told("timed empty", Thread::Queue.new).pop(timeout: 3600.25) }
+  subject("timed full", "push") { told("timed full", Thread::SizedQueue.new(1) << 0).push(1, timeout: 3601) }
 end
 condition = told("condition", Thread::ConditionVariable.new)
-Still.thread("condition", /sleep|wait/) { Thread::Mutex.new.tap { |lock| lock.synchronize { condition.wait(lock) } } }
-Still.thread("timed condition", /sleep|wait/) do
+subject("condition", /sleep|wait/) { Thread::Mutex.new.tap { |lock| lock.synchronize { condition.wait(lock) } } }
+subject("timed condition", /sleep|wait/) do
   Thread::Mutex.new.tap { |lock| lock.synchronize { condition.wait(lock, 3600) } }
 end
-Still.thread("timed join", "join") { told("timed join", other).join(3600) }
+subject("timed join", "join") { told("timed join", other).join(3600) }
 child = spawn("exec cat", in: READ.dup, out: File::NULL) # ends with this process, which holds the other end
-Still.thread("child", "wait") { Process.wait(child) }
+subject("child", "wait") { Process.wait(child) }
 
 # A pool of one connection, and one of the gem connection_pool.
 pool = Object.new
@@ -125,15 +129,15 @@ def pool.checkout(timeout)
   end
 end
 taken = Meeting.new(2)
-Still.thread("pool user", "pop") { pool.checkout(5); taken.meet; Still::GATE.pop }
-Still.thread("pool waiter", /sleep|wait/) { taken.meet; pool.checkout(3600) }
+subject("pool user", "pop") { pool.checkout(5); taken.meet; Still::GATE.pop }
+subject("pool waiter", /sleep|wait/) { taken.meet; pool.checkout(3600) }
 
 if defined?(ConnectionPool)
   POOL = ConnectionPool.new(size: 1, timeout: 3600) { :connection }
   told("gem pool", POOL.instance_variable_get(:@available).instance_variable_get(:@resource))
   all_taken = Meeting.new(2)
-  Still.thread("gem pool user", "pop") { POOL.with { all_taken.meet; Still::GATE.pop } }
-  Still.thread("gem pool waiter", /sleep|wait/) { all_taken.meet; POOL.with { raise "never" } }
+  subject("gem pool user", "pop") { POOL.with { all_taken.meet; Still::GATE.pop } }
+  subject("gem pool waiter", /sleep|wait/) { all_taken.meet; POOL.with { raise "never" } }
 end
 
 Still.extra["objects"] = OBJECTS
