@@ -191,42 +191,57 @@ static void take_all(struct encoder *encoder, struct byte_buffer *ret)
 	take_spans(encoder, ret);
 }
 
-/* Adds a frame from other tables. UINT32_MAX if there is not enough memory. */
-static uint32_t copy_frame(const struct profile *from, uint32_t index, struct profile *to, uint32_t parent)
+/* Stacks are copied to new tables. Most have frames and callers in common, which are copied once. */
+struct copying {
+	const struct profile *from;
+	struct profile *to;
+	uint32_t *nodes;  /* for each node of `from`: its copy; 0: there is none yet */
+	uint32_t *frames; /* for each frame of `from`: its copy plus 1; 0: there is none yet */
+	uint32_t *path;	  /* room for the nodes of a stack */
+};
+
+/* Copies a frame. UINT32_MAX if there is not enough memory. */
+static uint32_t copy_frame(struct copying *copying, uint32_t index)
 {
-	const struct profile_frame *frame = &from->frames[index];
-	struct profile_function function = from->functions[frame->function];
+	const struct profile_frame *frame = &copying->from->frames[index];
+	const struct profile_function *original = &copying->from->functions[frame->function];
+	struct profile_function function = *original;
+	struct profile *to = copying->to;
 	uint32_t copy = UINT32_MAX;
 
+	if (copying->frames[index] != 0)
+		return copying->frames[index] - 1;
 	function.name = profile_string(to, function.name);
 	function.label = profile_string(to, function.label);
 	function.path = profile_string(to, function.path);
 	function.absolute_path = profile_string(to, function.absolute_path);
-	if (function.name && function.label && !function.path == !from->functions[frame->function].path &&
-	    !function.absolute_path == !from->functions[frame->function].absolute_path)
+	if (function.name && function.label && !function.path == !original->path &&
+	    !function.absolute_path == !original->absolute_path)
 		copy = profile_add_function(to, &function);
 	if (copy != UINT32_MAX)
 		copy = profile_add_frame(to, copy, frame->line);
-	return copy == UINT32_MAX ? UINT32_MAX : profile_add_node(to, parent, copy);
+	if (copy != UINT32_MAX)
+		copying->frames[index] = copy + 1;
+	return copy;
 }
 
-/* Adds a stack from other tables. UINT32_MAX if there is not enough memory. */
-static uint32_t copy_stack(const struct profile *from, uint32_t node, struct profile *to)
+/* Copies a stack. UINT32_MAX if there is not enough memory. */
+static uint32_t copy_stack(struct copying *copying, uint32_t node)
 {
 	size_t depth = 0;
-	uint32_t *path, copy = 0;
+	uint32_t copy;
 
-	for (uint32_t at = node; at != 0; at = from->nodes[at].parent)
-		depth++;
-	path = calloc(depth + 1, sizeof(*path));
-	if (!path)
-		return UINT32_MAX;
-	depth = 0;
-	for (uint32_t at = node; at != 0; at = from->nodes[at].parent)
-		path[depth++] = at;
-	while (depth-- > 0 && copy != UINT32_MAX)
-		copy = copy_frame(from, from->nodes[path[depth]].frame, to, copy);
-	free(path);
+	for (; node != 0 && copying->nodes[node] == 0; node = copying->from->nodes[node].parent)
+		copying->path[depth++] = node;
+	copy = copying->nodes[node];
+	while (depth-- > 0) {
+		const uint32_t frame = copy_frame(copying, copying->from->nodes[copying->path[depth]].frame);
+
+		copy = frame == UINT32_MAX ? UINT32_MAX : profile_add_node(copying->to, copy, frame);
+		if (copy == UINT32_MAX)
+			return UINT32_MAX;
+		copying->nodes[copying->path[depth]] = copy;
+	}
 	return copy;
 }
 
@@ -234,12 +249,23 @@ static uint32_t copy_stack(const struct profile *from, uint32_t node, struct pro
 static bool copy_stacks(const struct profile *from, const uint32_t *stacks, size_t count, struct profile *to,
 			uint32_t *ret)
 {
-	for (size_t i = 0; i < count; i++) {
-		ret[i] = copy_stack(from, stacks[i], to);
-		if (ret[i] == UINT32_MAX)
-			return false;
+	struct copying copying = {
+	    .from = from,
+	    .to = to,
+	    .nodes = calloc(from->nr_nodes + 1, sizeof(*copying.nodes)),
+	    .frames = calloc(from->nr_frames + 1, sizeof(*copying.frames)),
+	    .path = calloc(from->nr_nodes + 1, sizeof(*copying.path)),
+	};
+	bool enough = copying.nodes && copying.frames && copying.path;
+
+	for (size_t i = 0; enough && i < count; i++) {
+		ret[i] = copy_stack(&copying, stacks[i]);
+		enough = ret[i] != UINT32_MAX;
 	}
-	return true;
+	free(copying.nodes);
+	free(copying.frames);
+	free(copying.path);
+	return enough;
 }
 
 bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool new_file)
