@@ -83,12 +83,21 @@ const uint8_t *old_objects_find(const struct old_objects *objects, uint64_t addr
 	return object && (uint32_t)object->of[0] >= length ? objects->bytes + (object->of[0] >> 32) : NULL;
 }
 
-/* Whether an object was kept already at a time, by CLOCK_MONOTONIC. */
-static bool is_kept_since(const struct old_objects *objects, uint64_t address, uint64_t ns)
+/* Since when an object is kept, by CLOCK_MONOTONIC; UINT64_MAX if it is not. */
+static uint64_t kept_since(const struct old_objects *objects, uint64_t address)
 {
 	const struct word_value *object = word_table_find(objects->table, key_of(address));
 
-	return object && object->of[1] <= ns;
+	return object ? object->of[1] : UINT64_MAX;
+}
+
+/* Since when both the code of a frame and its method entry are kept. */
+static uint64_t frame_kept_since(const struct old_objects *objects, const struct frame *frame)
+{
+	const uint64_t method = frame->method != 0 ? kept_since(objects, frame->method) : 0;
+	const uint64_t iseq = frame->kind == FRAME_RUBY ? kept_since(objects, frame->iseq) : 0;
+
+	return method > iseq ? method : iseq;
 }
 
 static void keep(struct old_objects *objects, const struct memory_piece *piece, uint64_t now_ns)
@@ -180,30 +189,35 @@ const struct known_stack *old_objects_frames(const struct old_objects *objects)
 	return known_frames_found(objects->known);
 }
 
-void old_objects_note_checked(struct old_objects *objects, const struct stack_copy *copy, const struct stack *stack,
+bool old_objects_note_checked(struct old_objects *objects, const struct stack_copy *copy, const struct stack *stack,
 			      uint64_t read_ns)
 {
 	const struct known_stack *known = known_frames_found(objects->known);
+	bool late = false;
 
 	for (size_t i = 0; i < stack->nr_frames; i++) {
 		const struct frame *frame = &stack->frames[i];
+		uint64_t since;
 
 		if ((frame->kind != FRAME_RUBY && frame->kind != FRAME_CFUNC) || frame->reason != REASON_NONE ||
-		    known_stack_frame(known, frame->cfp, stack->facts.frame_size) ||
-		    (frame->method != 0 && !is_kept_since(objects, frame->method, read_ns)) ||
-		    (frame->kind == FRAME_RUBY && !is_kept_since(objects, frame->iseq, read_ns)))
+		    known_stack_frame(known, frame->cfp, stack->facts.frame_size))
+			continue;
+		since = frame_kept_since(objects, frame);
+		late |= since > read_ns && since != UINT64_MAX;
+		if (since > read_ns)
 			continue;
 		if (frame->kind == FRAME_RUBY)
 			checked_code_add(objects->checked, frame->iseq, frame->method, frame->own_method);
 		known_frames_add(objects->known, copy, frame);
 	}
+	return late;
 }
 
 void old_objects_note_call(struct old_objects *objects, const struct frame *caller, const struct frame *callee,
 			   uint64_t read_ns)
 {
-	if (caller->kind == FRAME_RUBY && callee->method != 0 && is_kept_since(objects, caller->iseq, read_ns) &&
-	    is_kept_since(objects, callee->method, read_ns))
+	if (caller->kind == FRAME_RUBY && callee->method != 0 && kept_since(objects, caller->iseq) <= read_ns &&
+	    kept_since(objects, callee->method) <= read_ns)
 		checked_code_add_call(objects->checked, caller->pc, callee->method);
 }
 

@@ -65,8 +65,9 @@ const struct known_stack *old_objects_frames(const struct old_objects *objects);
  * frame of Ruby code, the table also remembers that the frame's code and the frame's method entry can belong to the
  * same frame. Then this pair of code and method entry is not checked again.
  *   read_ns  when the oldest of the bytes that the check has used were read, by CLOCK_MONOTONIC
+ * Returns whether frames were not added only because their code or method entry came into the table after `read_ns`.
  */
-void old_objects_note_checked(struct old_objects *objects, const struct stack_copy *copy, const struct stack *stack,
+bool old_objects_note_checked(struct old_objects *objects, const struct stack_copy *copy, const struct stack *stack,
 			      uint64_t read_ns);
 
 /*

@@ -11,6 +11,9 @@
 /* How often the extent of a stack may be wrong in one try. */
 #define GUESSES 6
 
+/* How old the code must be that was read, to be read again because frames could not become known. */
+#define LATE_NS 10000000L
+
 static void find_ruby(struct sampler *sampler)
 {
 	const struct target *target = sampler->session->target;
@@ -123,8 +126,13 @@ enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample
 
 void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames)
 {
-	const uint64_t read_ns = ns_of(&sampler->check.read);
+	uint64_t read_ns;
 
+	/* After a collection, all frames are new. Each check would take long until the code is read again by itself. */
+	if (sampler->late && elapsed_ns(&sampler->check.read) > LATE_NS)
+		copy_check_renew(&sampler->check);
+	sampler->late = false;
+	read_ns = ns_of(&sampler->check.read);
 	stack_clear(&sampler->walked);
 	sample->reason = copy_check_run(&sampler->check, sample->copy, frames, &sampler->walked);
 	sample->checked = sample->reason == REASON_NONE && frames == COPY_CHECK_ALL;
@@ -134,7 +142,7 @@ void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames
 		return;
 	if (sampler->has_fetched)
 		old_objects_keep(sampler->old, sample->copy, &sampler->then, &sampler->fetched);
-	old_objects_note_checked(sampler->old, sample->copy, &sampler->walked, read_ns);
+	sampler->late = old_objects_note_checked(sampler->old, sample->copy, &sampler->walked, read_ns);
 	if (sampler->check.call_site == CALL_SITE_AGREES)
 		old_objects_note_call(sampler->old, &sampler->walked.frames[1], &sampler->walked.frames[0], read_ns);
 }
