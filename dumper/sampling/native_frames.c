@@ -78,6 +78,8 @@ struct error *native_frames_create(const struct session *session, bool kernel, s
 		native_frames_destroy(frames);
 		return error;
 	}
+	/* Reads the symbols of Ruby's file. If the first sample did, its names would be read too late. */
+	machine_code_function(frames->code, session->module->whole.start);
 	*ret = frames;
 	return NULL;
 }
