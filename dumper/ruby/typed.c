@@ -19,13 +19,14 @@ struct typed typed_decode(const struct layout *layout, uint64_t object, uint64_t
 	struct typed ret = {.object = object, .type = type};
 	bool typed;
 
-	if (typed_bit->present) {
-		typed = flags & (uint64_t)typed_bit->value;
-		ret.embedded = typed && ret.type & 1;
-		ret.type &= ~UINT64_C(1);
-	} else {
+	if (layout_has(layout, F_typed_data_typed_flag) && !typed_bit->present) {
 		typed = typed_flag != 0 && typed_flag <= TYPED_FLAG_MAX;
 		ret.embedded = typed && typed_flag & EMBEDDED_FLAG;
+	} else {
+		/* At head, there is no such flag: each T_DATA has a type (rtypeddata.h, RTYPEDDATA_P). */
+		typed = !typed_bit->present || flags & (uint64_t)typed_bit->value;
+		ret.embedded = typed && ret.type & 1;
+		ret.type &= ~UINT64_C(1);
 	}
 	if (!typed)
 		ret.type = 0;
