@@ -25,8 +25,9 @@ UNREADABLE = "(unreadable)"
 QTRUE = 0x14
 SYMBOL_MASK = 0xFF
 
-# internal/bignum.h, 2.1 to 4.0: user flags of a Bignum. The sign's flag is set in a number that is not negative.
-BIGNUM_SIGN, BIGNUM_EMBED, EMBED_LENGTH_SHIFT, EMBED_LENGTH_MASK = 2, 4, 3, 7
+# internal/bignum.h, 2.1 to 4.0: user flags of a Bignum. The sign's flag is set in a number that is not negative. The length
+# has 3 bits up to 3.4, where the other bits are not used.
+BIGNUM_SIGN, BIGNUM_EMBED, EMBED_LENGTH_SHIFT, EMBED_LENGTH_MASK = 2, 4, 3, 0x1FF
 MAX_BIGITS = 64  # of 32 bits
 
 # encindex.h and encoding.h, 2.2 to 4.0
@@ -39,6 +40,7 @@ PLAIN_SYMBOL = re.compile(rf"(?:@@?{WORD}|{WORD}[?!=]?|\$(?:{WORD}|\d+|-\w|[~*$?
 PLAIN_VARIABLE = re.compile(rf"{WORD}\Z")
 PLAIN_KEY = re.compile(rf"{WORD}[?!]?\Z")
 # range.c, range_initialize, 2.7 to 4.0: a Range is a struct of its ends and of whether the last one is excluded.
+EXCLUDES_FLAG = 19
 RANGE_MEMBERS = 3
 
 
@@ -74,6 +76,11 @@ def float_text(number) -> str:
     return f"{sign}{digits[0]}.{digits[1:] or '0'}e{point - 1:+03d}"
 
 
+def is_printed(c) -> bool:
+    """Whether a character stands for itself. Those that Unicode has not assigned are not known here."""
+    return c.isprintable() if c < "\x80" else not ("\x80" <= c <= "\x9f" or c in "\u2028\u2029")
+
+
 def quoted(raw, utf8) -> str:
     """Bytes of a String as Ruby's String#inspect writes them."""
     shown = []
@@ -85,7 +92,7 @@ def quoted(raw, utf8) -> str:
             shown.append("\\" + c)
         elif "\udc80" <= c <= "\udcff":
             shown.append(f"\\x{ord(c) - 0xDC00:02X}")
-        elif c.isprintable() and (utf8 or c < "\x7f"):
+        elif is_printed(c) and (utf8 or c < "\x7f"):
             shown.append(c)
         elif not utf8:
             shown.append(f"\\x{ord(c):02X}")
@@ -269,9 +276,10 @@ class Inspect:
 
     def _complex(self, value):
         real, imaginary = (self._part(self.memory.get(value, "RComplex", name)) for name in ("real", "imag"))
-        sign = "-" if imaginary.startswith("-") else "+"
-        star = "*" if imaginary[-1:] in ("N", "y") else ""
-        return f"({real}{sign}{imaginary.removeprefix('-')}{star}i)"
+        # A Rational has its sign inside of its parentheses.
+        sign = "-" if imaginary.startswith(("-", "(-")) else "+"
+        star = "" if imaginary[-1:].isdigit() else "*"
+        return f"({real}{sign}{imaginary.replace('-', '', 1) if sign == '-' else imaginary}{star}i)"
 
     def _regexp(self, value):
         return f"#<Regexp {self._string(self.memory.get(value, 'RRegexp', 'src'))}>"
@@ -298,7 +306,9 @@ class Inspect:
         objects = self.objects
         above = [objects.path(klass)[0] for klass in objects.ancestors(objects.class_of(value))]
         path, permanent = objects.path(objects.class_of(value))
-        return ("#<data " if b"Data" in above else "#<struct ") + (printable(path[:MAX_NAME]) if permanent else "")
+        # A class Data below Struct is the program's own.
+        is_data = b"Data" in above and b"Struct" not in above
+        return ("#<data " if is_data else "#<struct ") + (printable(path[:MAX_NAME]) if permanent else "")
 
     def _struct_again(self, value):
         return self._struct_title(value) + ":...>"
@@ -307,8 +317,11 @@ class Inspect:
         objects, memory = self.objects, self.memory
         start, count = objects.struct_words(value)
         above = (objects.path(klass)[0] for klass in objects.ancestors(objects.class_of(value)))
-        if count == RANGE_MEMBERS and b"Range" in above:
-            return self._range(*(memory.word(start + 8 * index) for index in range(RANGE_MEMBERS)))
+        if count in (2, RANGE_MEMBERS) and b"Range" in above:
+            members = [memory.word(start + 8 * index) for index in range(count)]
+            if count == 2:  # at head: internal/range.h, RANGE_FL_EXCL
+                members.append(self.values.flags(value) >> memory.constant("RUBY_FL_USHIFT") >> EXCLUDES_FLAG & 1)
+            return self._range(*members)
         names = objects.struct_names(value)
         places = range(min(count, MAX_ENTRIES + 1))
         shown = self._joined(lambda at=at: self._struct_member(names, at, memory.word(start + 8 * at)) for at in places)

@@ -263,6 +263,9 @@ SCHEDULED = {
     "sleeps": ("sleep", False, None),
     "sleeps for a while": ("sleep", True, 3600.5),
     "sleeps for a fraction": ("sleep", True, None),
+    "joins from C": ("join", False, None),
+    "sleeps for a while, nested": ("sleep", True, 3600.75),
+    "sleeps, nested": ("sleep", False, None),
 }
 
 
@@ -289,6 +292,7 @@ def test_limits_in_a_scheduler(ruby, start, rbdump):
     assert checked == set(SCHEDULED) - ({"pops for a while"} if ruby.series < (3, 2) else set())
     keys = {entry["tid"]: entry["name"] for entry in answer["threads"]}
     assert sorted(names_of(answer, deadlock, keys) for deadlock in answer["deadlocks"]) == [
+        ["nested", "wants joins from C"],
         ["scheduled", "wants joins"],
         ["scheduled", "wants joins nil"],
     ]

@@ -34,8 +34,8 @@ struct tally {
 	double step_us;
 	struct distribution *pause, *took; /* in microseconds */
 	double wall_us;			   /* the total duration of all blocks */
-	double
-	    cpu_us; /* CPU time of the sampling and decoding threads in all blocks, minus that of evaluation_judge() */
+	/* CPU time of the sampling and decoding threads in all blocks, minus that of evaluation_judge() */
+	double cpu_us;
 	double target_wall_us;	      /* the total time for which the target's progress was measured */
 	double progress;	      /* the target's progress during `target_wall_us` */
 	struct evaluation evaluation; /* used only for naive modes */

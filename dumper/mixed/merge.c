@@ -137,6 +137,15 @@ static bool is_just_made(const struct merging *merging)
 	return merging->nr_frames > 0 && merging->frames[0].kind == MERGE_RUBY && merging->frames[0].finish;
 }
 
+/* Of 1.9.3, no frame tells that an activation begins with it. Then nothing tells where native functions belong. */
+static bool has_ruby_code(const struct merging *merging)
+{
+	for (size_t i = 0; i < merging->nr_frames; i++)
+		if (merging->frames[i].kind == MERGE_RUBY)
+			return true;
+	return false;
+}
+
 bool merge_stacks(const struct merge_function *functions, size_t nr_functions, const struct merge_frame *frames,
 		  size_t nr_frames, bool whole, struct merge_item *ret)
 {
@@ -169,6 +178,6 @@ bool merge_stacks(const struct merge_function *functions, size_t nr_functions, c
 	put_functions(&merging, nr_functions);
 	while (merging.next_frame < nr_frames)
 		put_frame(&merging);
-	/* Where no frame tells that an activation begins with it (VM_FRAME_FLAG_FINISH), nothing tells the places. */
-	return early <= (is_just_made(&merging) ? 1 : 0) && extra <= 1 && (groups > 0 || activations == 0);
+	return early <= (is_just_made(&merging) ? 1 : 0) && extra <= 1 &&
+	       !(groups == 0 && activations > 0 && has_ruby_code(&merging));
 }

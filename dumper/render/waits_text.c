@@ -46,6 +46,18 @@ static void put_limit(const struct trace_wait *wait, FILE *stream)
 		fprintf(stream, " for at most %.6g s", wait->seconds);
 	else if (wait->limited)
 		fputs(", with a time limit", stream);
+	else if (wait->limit_unknown)
+		fputs(", perhaps with a time limit", stream);
+}
+
+static void put_sleep(const struct trace_wait *wait, FILE *stream)
+{
+	if (wait->has_seconds)
+		fprintf(stream, "sleeps for %.6g s", wait->seconds);
+	else if (wait->limited)
+		fputs("sleeps, with a time limit", stream);
+	else
+		fputs(wait->limit_unknown ? "sleeps" : "sleeps until it is woken", stream);
 }
 
 /*
@@ -59,13 +71,7 @@ static void put_wait(const struct trace *trace, const struct trace_wait *wait, b
 		fputs("does not wait for a lock", stream);
 		return;
 	case WAIT_SLEEP:
-		if (wait->has_seconds)
-			fprintf(stream, "sleeps for %.6g s", wait->seconds);
-		else
-			fputs(wait->limited	    ? "sleeps, with a time limit"
-			      : wait->limit_unknown ? "sleeps"
-						    : "sleeps until it is woken",
-			      stream);
+		put_sleep(wait, stream);
 		return;
 	case WAIT_GVL:
 		fputs("waits for the GVL", stream);

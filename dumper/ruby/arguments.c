@@ -36,25 +36,47 @@ bool arguments_read(const struct ruby *ruby, uint64_t cfp, uint64_t *values, siz
 	return !access.failed;
 }
 
-bool arguments_named(const struct ruby *ruby, uint64_t cfp, const char *name, uint64_t *value)
+/* Reads the local variables of a method that is written in Ruby. False if they cannot be read. */
+static bool read_locals(const struct ruby *ruby, uint64_t cfp, bool internal, struct locals *ret)
 {
 	const enum memory_kind before = memory_reads(ruby->memory, MEMORY_CHANGES);
 	struct access access = ruby_access(ruby);
 	struct frame frame = {.cfp = cfp, .iseq = access_member(&access, cfp, F_cfp_iseq)};
-	struct locals locals = {0};
 	struct code code;
+	bool read;
+
+	*ret = (struct locals){0};
+	memory_reads(ruby->memory, MEMORY_LASTS);
+	read = !access.failed && code_read(&access, frame.iseq, &code) &&
+	       (!internal || code_is_internal(&access, &code)) && locals_read(ruby, &frame, false, ret);
+	memory_reads(ruby->memory, before);
+	return read;
+}
+
+bool arguments_named(const struct ruby *ruby, uint64_t cfp, const char *name, uint64_t *value)
+{
+	struct locals locals;
 	bool found = false;
 
-	memory_reads(ruby->memory, MEMORY_LASTS);
-	if (!access.failed && code_read(&access, frame.iseq, &code) && code_is_internal(&access, &code) &&
-	    locals_read(ruby, &frame, false, &locals))
+	if (read_locals(ruby, cfp, true, &locals))
 		for (size_t i = 0; i < locals.count && !found; i++) {
 			*value = locals.of[i].value;
 			found =
 			    locals.of[i].depth == 0 && locals.of[i].readable && strcmp(locals.of[i].name, name) == 0;
 		}
 	locals_clear(&locals);
-	memory_reads(ruby->memory, before);
+	return found;
+}
+
+bool arguments_parameter(const struct ruby *ruby, uint64_t cfp, size_t index, uint64_t *value)
+{
+	struct locals locals;
+	const bool found = read_locals(ruby, cfp, false, &locals) && index < locals.count &&
+			   locals.of[index].depth == 0 && locals.of[index].readable;
+
+	if (found)
+		*value = locals.of[index].value;
+	locals_clear(&locals);
 	return found;
 }
 

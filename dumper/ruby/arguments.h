@@ -24,6 +24,12 @@ bool arguments_read(const struct ruby *ruby, uint64_t cfp, uint64_t *values, siz
  */
 bool arguments_named(const struct ruby *ruby, uint64_t cfp, const char *name, uint64_t *value);
 
+/*
+ * Reads a parameter of a method that is written in Ruby, by its position: 0 is the first. Returns false if there is none, or
+ * if it cannot be read.
+ */
+bool arguments_parameter(const struct ruby *ruby, uint64_t cfp, size_t index, uint64_t *value);
+
 /* An argument that is an Integer of at most 62 bits. Returns false if it is not. */
 bool arguments_integer(uint64_t value, int64_t *ret);
 

@@ -82,7 +82,7 @@ static struct struct_class read_class(struct inspect *inspect, uint64_t klass)
 		else if (has_path(inspect, klass, "Data"))
 			ret.of = OF_DATA;
 		else if (has_path(inspect, klass, "Struct"))
-			ret.of = OF_STRUCT; /* and a class Data below it is the program's own */
+			ret.of = OF_STRUCT; /* a class Data below Struct is the program's own */
 		klass = class_real_superclass(&access, klass);
 	}
 	inspect_names_end(inspect, before);

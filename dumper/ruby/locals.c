@@ -15,6 +15,9 @@
 /* The most bytes of the name of a variable. */
 #define NAME_BYTES 1000u
 
+/* id.h and symbol.h, ID_SCOPE_MASK, v2_4_0 to v4_0_5 and head. A local variable has none of these bits. */
+#define ID_SCOPE_MASK 0x0eu
+
 /*
  * vm_core.h, VM_FRAME_FLAG_MODIFIED_BLOCK_PARAM, v2_5_0 to v4_0_5 and head: the block parameter has its value. Before 2.5,
  * it has it from the beginning.
@@ -137,15 +140,11 @@ static bool lacks_memory(const struct access *access)
 
 /*
  * Whether an ID is that of a local variable, or an operator, which stands for an argument without a name. Others are of
- * variables that Ruby itself uses (parse.y, internal_id). id.h, ID_SCOPE_MASK: 0x07 up to 2.1, then 0x0e, v1_9_3_0 to
- * v4_0_5 and head.
+ * variables that Ruby itself uses (parse.y, internal_id).
  */
 static bool is_local_id(const struct access *access, uint64_t id)
 {
-	const uint64_t shift = access_enum(access, E_RUBY_ID_SCOPE_SHIFT);
-	const uint64_t scope = (UINT64_C(1) << shift) - 1;
-
-	return id <= access_enum(access, E_tLAST_OP_ID) || (id & (shift > 3 ? scope & ~UINT64_C(1) : scope)) == 0;
+	return id <= access_enum(access, E_tLAST_OP_ID) || (id & ID_SCOPE_MASK) == 0;
 }
 
 /* The name of the variable `index`. False if it has none, or (*lacks) if it cannot be read. */

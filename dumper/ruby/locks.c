@@ -14,14 +14,6 @@ bool locks_are_known(const struct layout *layout)
 	       layout_has(layout, F_mutex_th);
 }
 
-static bool step(struct locks *locks)
-{
-	if (locks->steps_left == 0)
-		return false;
-	locks->steps_left--;
-	return true;
-}
-
 bool locks_owner(const struct locks *locks, uint64_t mutex, struct lock_owner *ret)
 {
 	const struct layout *layout = locks->ruby->layout;
@@ -51,7 +43,7 @@ bool locks_mutex_has_waiter(struct locks *locks, uint64_t mutex, uint64_t thread
 		return false;
 	/* The list is a ring through its head, which is no waiter. */
 	head = access_address(&access, mutex, F_mutex_waitq);
-	for (node = access_member(&access, mutex, F_mutex_waitq); !access.failed && node != head && step(locks);
+	for (node = access_member(&access, mutex, F_mutex_waitq); !access.failed && node != head && locks_step(locks);
 	     node = access_member(&access, node, F_list_node_next)) {
 		const uint64_t waiter = node - layout->members[F_waiter_node].offset;
 
@@ -71,8 +63,8 @@ bool locks_is_joined_by(struct locks *locks, uint64_t thread, uint64_t waiter)
 	if (!layout_has(layout, F_thread_join_list) || !layout_has(layout, F_joiner_next) ||
 	    !layout_has(layout, F_joiner_thread))
 		return false;
-	for (joiner = access_member(&access, thread, F_thread_join_list); !access.failed && joiner != 0 && step(locks);
-	     joiner = access_member(&access, joiner, F_joiner_next))
+	for (joiner = access_member(&access, thread, F_thread_join_list);
+	     !access.failed && joiner != 0 && locks_step(locks); joiner = access_member(&access, joiner, F_joiner_next))
 		if (access_member(&access, joiner, F_joiner_thread) == waiter)
 			return !access.failed;
 	return false;
@@ -88,7 +80,7 @@ size_t locks_held(struct locks *locks, uint64_t thread, uint64_t *mutexes, size_
 	if (!layout_has(layout, F_thread_keeping_mutexes) || !layout_has(layout, F_mutex_next))
 		return 0;
 	mutex = access_member(&access, thread, F_thread_keeping_mutexes);
-	while (!access.failed && mutex != 0 && count < max && step(locks)) {
+	while (!access.failed && mutex != 0 && count < max && locks_step(locks)) {
 		mutexes[count++] = mutex;
 		mutex = access_member(&access, mutex, F_mutex_next);
 	}
@@ -170,7 +162,8 @@ int64_t locks_child(struct locks *locks, uint64_t ec)
 		return 0;
 	head = access_address(&access, locks->ruby->vm, F_vm_waiting_pids);
 	for (node = access_member(&access, locks->ruby->vm, F_vm_waiting_pids);
-	     !access.failed && node != head && step(locks); node = access_member(&access, node, F_list_node_next)) {
+	     !access.failed && node != head && locks_step(locks);
+	     node = access_member(&access, node, F_list_node_next)) {
 		const uint64_t state = node - layout->members[F_waitpid_node].offset;
 
 		if (access_member(&access, state, F_waitpid_ec) == ec) {

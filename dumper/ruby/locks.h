@@ -24,6 +24,15 @@ static inline struct locks locks_begin(const struct ruby *ruby)
 	return (struct locks){ruby, LOCKS_STEPS};
 }
 
+/* Takes a step. Returns false if none is left. */
+static inline bool locks_step(struct locks *locks)
+{
+	if (locks->steps_left == 0)
+		return false;
+	locks->steps_left--;
+	return true;
+}
+
 /* Whether this Ruby's layout tells who holds a Mutex. */
 bool locks_are_known(const struct layout *layout);
 

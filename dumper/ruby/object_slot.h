@@ -19,7 +19,7 @@
 /* include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to v3_1_7. Later, it depends on the slot. */
 #define OBJECT_EMBEDDED_IVARS 3u
 
-/* The most pairs in a small Hash (hash.c, RHASH_AR_TABLE_MAX_SIZE, v2_6_0 to v4_0_5 and head), and the most words in a pair. */
+/* hash.c, RHASH_AR_TABLE_MAX_SIZE, v2_6_0 to v4_0_5 and head: the most pairs in a small Hash; and the most words in a pair. */
 #define HASH_PAIRS	8u
 #define HASH_PAIR_WORDS 3u
 

@@ -5,7 +5,7 @@
 #include "ruby/typed.h"
 #include "ruby/value.h"
 
-/* thread.c and thread_sync.c: the members of the T_STRUCTs. */
+/* ext/thread/thread.c and thread_sync.c: the members of the T_STRUCTs. */
 #define QUEUE_QUE   0u
 #define SZQUEUE_MAX 3u
 
@@ -64,15 +64,17 @@ bool plain_queue_length(const struct ruby *ruby, uint64_t object, bool sized, ui
 	return !access.failed && *length <= INT64_MAX;
 }
 
-bool plain_monitor_has(const struct ruby *ruby, uint64_t object, uint64_t mutex)
+size_t plain_monitor_mutexes(struct locks *locks, uint64_t object, uint64_t *mutexes)
 {
+	const struct ruby *ruby = locks->ruby;
 	const struct layout *layout = ruby->layout;
 	struct access access = ruby_access(ruby);
 	uint64_t flags, ivars, count;
+	size_t found = 0;
 
 	if (!layout_has(layout, F_object_ary) || !layout_has(layout, F_object_ivptr) ||
 	    !layout_has(layout, F_object_numiv) || !has_type(ruby, object, E_RUBY_T_OBJECT, &flags))
-		return false;
+		return 0;
 	if (slot_has_flag(layout, flags, E_ROBJECT_EMBED)) {
 		ivars = access_address(&access, object, F_object_ary);
 		count = OBJECT_EMBEDDED_IVARS;
@@ -80,13 +82,14 @@ bool plain_monitor_has(const struct ruby *ruby, uint64_t object, uint64_t mutex)
 		ivars = access_member(&access, object, F_object_ivptr);
 		count = access_member(&access, object, F_object_numiv);
 	}
-	for (uint64_t i = 0; !access.failed && i < count && i < IVARS_MAX; i++) {
+	for (uint64_t i = 0; !access.failed && i < count && i < IVARS_MAX && found < PLAIN_MUTEXES_MAX; i++) {
 		const uint64_t value = access_word(&access, ivars + i * 8);
 		struct typed typed;
 
-		if (!access.failed && typed_read(ruby, value, &typed) && typed.data == mutex &&
-		    typed_is(ruby, &typed, "mutex"))
-			return true;
+		if (!locks_step(locks))
+			break;
+		if (!access.failed && typed_read(ruby, value, &typed) && typed_is(ruby, &typed, "mutex"))
+			mutexes[found++] = typed.data;
 	}
-	return false;
+	return found;
 }

@@ -8,7 +8,7 @@
 #ifndef RBDUMP_PLAIN_LOCKS_H
 #define RBDUMP_PLAIN_LOCKS_H
 
-#include "ruby/ruby.h"
+#include "ruby/locks.h"
 
 /* Whether an object is a T_STRUCT. */
 bool plain_is_struct(const struct ruby *ruby, uint64_t object);
@@ -23,11 +23,14 @@ bool plain_is_struct(const struct ruby *ruby, uint64_t object);
  */
 bool plain_queue_length(const struct ruby *ruby, uint64_t object, bool sized, uint64_t *length, uint64_t *max);
 
+/* The most Mutexes of one object that are found. */
+#define PLAIN_MUTEXES_MAX 8u
+
 /*
- * Whether an instance variable of an object is a certain Mutex. False if that cannot be read.
- *   object  a Monitor, or an object that was extended with MonitorMixin
- *   mutex   address of the rb_mutex_t
+ * Finds the Mutexes among the instance variables of an object: a Monitor, or one that was extended with MonitorMixin. Returns
+ * how many there are. Takes steps of `locks` (locks.h).
+ *   mutexes  receives the addresses (rb_mutex_t), at most PLAIN_MUTEXES_MAX
  */
-bool plain_monitor_has(const struct ruby *ruby, uint64_t object, uint64_t mutex);
+size_t plain_monitor_mutexes(struct locks *locks, uint64_t object, uint64_t *mutexes);
 
 #endif

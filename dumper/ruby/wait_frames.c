@@ -18,6 +18,18 @@
 /* A longer time limit is not believed. */
 #define SECONDS_MAX 1e15
 
+/* The index of the frame that waits: of a fiber that waits in a hook of its scheduler, the frame that has called it. */
+static size_t waiting_frame(const struct trace_thread *entry)
+{
+	size_t index = 0;
+
+	if (!entry->waits_in)
+		return 0;
+	while (index < entry->nr_frames && entry->frames[index].name != entry->waits_in)
+		index++;
+	return index + 1;
+}
+
 /* One frame, with its receiver. */
 struct place {
 	const struct trace_frame *frame;
@@ -98,7 +110,7 @@ static void waits_for(const struct ruby *ruby, enum wait_kind kind, uint64_t obj
 	 * limit as an argument, and has no such state. Nobody locks with a limit.
 	 */
 	entry->wait.limited = can_have_limit && !entry->suspended && entry->state == STATE_SLEEPING;
-	entry->wait.limit_unknown = can_have_limit && entry->suspended;
+	entry->wait.limit_unknown = can_have_limit && (entry->suspended || entry->state == STATE_BLOCKED);
 }
 
 /* The most arguments of a C function that are looked at. */
@@ -124,19 +136,42 @@ static bool argument(const struct ruby *ruby, const struct place *place, size_t 
 }
 
 /*
+ * Reads the time limit that a fiber scheduler was given: block(blocker, timeout), kernel_sleep(duration) (scheduler.c,
+ * v3_0_0 to v4.0.5 and head). Returns false if it cannot be read, or if it can be something else.
+ */
+static bool hooks_limit(const struct ruby *ruby, const struct trace_thread *entry, uint64_t *value)
+{
+	const uint64_t nil = (uint64_t)ruby->layout->enumerators[E_RUBY_Qnil].value;
+	const size_t index = waiting_frame(entry);
+	const char *hook = entry->suspended && entry->waits_in ? method_name_of(entry->waits_in) : NULL;
+	double seconds;
+
+	if (!hook || index == 0 || index > entry->nr_frames || entry->frames[index - 1].kind != TRACE_RUBY)
+		return false;
+	if (!arguments_parameter(ruby, entry->frames[index - 1].address, strcmp(hook, "block") == 0 ? 1 : 0, value))
+		return false;
+	return *value == nil || arguments_number(*value, &seconds);
+}
+
+/*
  * Notes the time limit that was given as an argument. Methods that are written in Ruby (thread_sync.rb: of queues since
  * v3_2_0, of ConditionVariable and Mutex since v4_0_0) have it as the parameter `timeout`. A thread that waits in them has
- * called a C function that can raise, so a JIT has written the parameter to memory (locals.h).
+ * called a C function that can raise, so a JIT has written the parameter to memory (locals.h). Does nothing if it is known
+ * already that there is none.
  */
-static void note_seconds(const struct ruby *ruby, const struct place *place, size_t index, struct trace_wait *wait)
+static void note_seconds(const struct ruby *ruby, const struct place *place, size_t index, struct trace_thread *entry)
 {
+	struct trace_wait *wait = &entry->wait;
 	uint64_t value;
 	double seconds;
 
-	if (!arguments_named(ruby, place->frame->address, "timeout", &value) && !argument(ruby, place, index, &value))
+	if (!wait->limited && !wait->limit_unknown)
 		return;
-	/* What has no limit has it as nil, or not at all. Only the state of a thread says it better. */
+	if (!arguments_named(ruby, place->frame->address, "timeout", &value) && !argument(ruby, place, index, &value) &&
+	    !hooks_limit(ruby, entry, &value))
+		return;
 	wait->limit_unknown = false;
+	/* What has no limit has it as nil, or not at all. */
 	if (value == (uint64_t)ruby->layout->enumerators[E_RUBY_Qnil].value)
 		return;
 	wait->limited = true;
@@ -185,8 +220,8 @@ static void waits_for_mutex(const struct ruby *ruby, const struct typed *mutex, 
 }
 
 /* The method `sleep` of a Mutex, which ConditionVariable#wait calls, too. */
-static void is_mutex_sleep(const struct ruby *ruby, const struct place *place, const struct place *caller,
-			   struct trace_thread *entry, struct trace *trace, struct wait_found *ret)
+static void note_mutex_sleep(const struct ruby *ruby, const struct place *place, const struct place *caller,
+			     struct trace_thread *entry, struct trace *trace, struct wait_found *ret)
 {
 	const bool is_condition =
 	    (caller->is_data && typed_is(ruby, &caller->typed, "condvar")) ||
@@ -200,16 +235,16 @@ static void is_mutex_sleep(const struct ruby *ruby, const struct place *place, c
 	/* The second argument of ConditionVariable#wait is its time limit. */
 	if (is_condition) {
 		waits_for(ruby, WAIT_CONDITION, caller->self, entry, trace);
-		note_seconds(ruby, caller, 1, &entry->wait);
+		note_seconds(ruby, caller, 1, entry);
 	} else {
 		waits_for(ruby, WAIT_SLEEP, 0, entry, trace);
-		note_seconds(ruby, place, 0, &entry->wait);
+		note_seconds(ruby, place, 0, entry);
 	}
 }
 
 /* The method `wait` of a ConditionVariable, since 4.0. */
-static void is_condition_wait(const struct ruby *ruby, const struct place *place, struct trace_thread *entry,
-			      struct trace *trace, struct wait_found *ret)
+static void note_condition_wait(const struct ruby *ruby, const struct place *place, struct trace_thread *entry,
+				struct trace *trace, struct wait_found *ret)
 {
 	struct typed mutex;
 	uint64_t value;
@@ -220,7 +255,7 @@ static void is_condition_wait(const struct ruby *ruby, const struct place *place
 		return;
 	}
 	waits_for(ruby, WAIT_CONDITION, place->typed.object, entry, trace);
-	note_seconds(ruby, place, 1, &entry->wait);
+	note_seconds(ruby, place, 1, entry);
 }
 
 /* A method of a Mutex, a Monitor or a ConditionVariable. Returns whether it is one that waits. */
@@ -239,11 +274,11 @@ static bool is_lock(struct locks *locks, const struct place *place, const struct
 		}
 		if (!place->method || strcmp(place->method, "sleep") != 0)
 			return false;
-		is_mutex_sleep(ruby, place, caller, entry, trace, ret);
+		note_mutex_sleep(ruby, place, caller, entry, trace, ret);
 		return true;
 	}
 	if (typed_is(ruby, &place->typed, "condvar") && place->method && strcmp(place->method, "wait") == 0) {
-		is_condition_wait(ruby, place, entry, trace, ret);
+		note_condition_wait(ruby, place, entry, trace, ret);
 		return true;
 	}
 	if (!is_one_of(place->method, entering) || !typed_read(ruby, locks_monitor_mutex(locks, &place->typed), &mutex))
@@ -284,8 +319,7 @@ static bool is_queues(struct locks *locks, const struct place *place, struct tra
 	/* Before 3.2, these methods are written in C, and have no limit. */
 	if (place->frame->kind == TRACE_CFUNC)
 		wait->limit_unknown = false;
-	if (wait->limited || wait->limit_unknown)
-		note_seconds(ruby, place, NO_ARGUMENT, wait);
+	note_seconds(ruby, place, NO_ARGUMENT, entry);
 	return true;
 }
 
@@ -300,8 +334,8 @@ static bool is_join(const struct ruby *ruby, const struct place *place, struct t
 	waits_for(ruby, WAIT_JOIN, place->typed.object, entry, trace);
 	if (strcmp(place->method, "join") != 0)
 		entry->wait.limit_unknown = false;
-	else if (entry->wait.limited || entry->wait.limit_unknown)
-		note_seconds(ruby, place, 0, &entry->wait);
+	else
+		note_seconds(ruby, place, 0, entry);
 	return true;
 }
 
@@ -317,7 +351,7 @@ static void note_listed_child(struct locks *locks, uint64_t ec, struct trace_wai
 }
 
 /* A method that waits for no object. */
-static void is_other(struct locks *locks, uint64_t ec, const struct place *place, struct trace_thread *entry)
+static void note_other(struct locks *locks, uint64_t ec, const struct place *place, struct trace_thread *entry)
 {
 	static const char *const sleeping[] = {"Kernel#sleep", "Kernel.sleep", "Thread.stop", NULL};
 	static const char *const waiting[] = {"Process.wait",
@@ -336,13 +370,32 @@ static void is_other(struct locks *locks, uint64_t ec, const struct place *place
 		/* The state is the same with and without a limit (process.c, rb_f_sleep). */
 		wait->kind = WAIT_SLEEP;
 		wait->limit_unknown = strcmp(place->frame->name, "Thread.stop") != 0;
-		note_seconds(locks->ruby, place, 0, wait);
+		note_seconds(locks->ruby, place, 0, entry);
 		return;
 	}
 	if (!is_one_of(place->frame->name, waiting))
 		return;
 	note_child(locks, ec, place, wait);
 	wait->kind = WAIT_PROCESS;
+}
+
+/* Whether the receiver of a method is the Monitor of a Mutex. Up to 2.6, the method tells that it is a Monitor. */
+static bool is_monitor_of(struct locks *locks, const struct place *place, const char *method, uint64_t object,
+			  uint64_t mutex)
+{
+	static const char mixin[] = "MonitorMixin#";
+	uint64_t mutexes[PLAIN_MUTEXES_MAX];
+	size_t count;
+
+	if (place->is_data)
+		return locks_monitor_mutex(locks, &place->typed) == object;
+	if (strncmp(place->frame->name, mixin, sizeof(mixin) - 1) != 0 ||
+	    strcmp(place->frame->name + sizeof(mixin) - 1, method) != 0)
+		return false;
+	count = plain_monitor_mutexes(locks, place->self, mutexes);
+	while (count > 0 && mutexes[count - 1] != mutex)
+		count--;
+	return count > 0;
 }
 
 /* The Mutex that the thread itself names, and the Monitor that it belongs to. */
@@ -358,27 +411,13 @@ static bool is_locking(struct locks *locks, uint64_t locking, struct trace_threa
 		struct place place;
 
 		if (look_at(locks->ruby, entry, i, &place) &&
-		    (place.is_data ? locks_monitor_mutex(locks, &place.typed) == locking
-				   : strcmp(place.frame->name, "MonitorMixin#mon_enter") == 0 &&
-					 plain_monitor_has(locks->ruby, place.self, mutex.data))) {
+		    is_monitor_of(locks, &place, "mon_enter", locking, mutex.data)) {
 			waits_for(locks->ruby, WAIT_MONITOR, place.self, entry, trace);
 			return true;
 		}
 	}
 	waits_for(locks->ruby, WAIT_MUTEX, mutex.object, entry, trace);
 	return true;
-}
-
-/* The index of the frame that waits: of a fiber that waits in a hook of its scheduler, the frame that has called it. */
-static size_t waiting_frame(const struct trace_thread *entry)
-{
-	size_t index = 0;
-
-	if (!entry->waits_in)
-		return 0;
-	while (index < entry->nr_frames && entry->frames[index].name != entry->waits_in)
-		index++;
-	return index + 1;
 }
 
 /* Whether a thread or fiber can be waiting for something that its frames tell. */
@@ -425,29 +464,41 @@ void wait_frames_find(struct locks *locks, uint64_t ec, struct trace_thread *ent
 		return;
 	if (is_queues(locks, &place, entry, trace))
 		return;
-	is_other(locks, ec, &place, entry);
+	note_other(locks, ec, &place, entry);
 	note_listed_child(locks, ec, &entry->wait);
+}
+
+/* The Mutexes that the method `synchronize` in a frame has locked: one, or those of which one is a Monitor's. */
+static size_t locked_in(struct locks *locks, const struct place *place, uint64_t *mutexes)
+{
+	static const char *const holding[] = {"synchronize", "mon_synchronize", NULL};
+	struct typed mutex = place->typed;
+
+	if (!is_one_of(place->method, holding))
+		return 0;
+	if (!place->is_data)
+		return strcmp(place->frame->name, "MonitorMixin#mon_synchronize") == 0
+			   ? plain_monitor_mutexes(locks, place->self, mutexes)
+			   : 0;
+	if (!typed_is(locks->ruby, &mutex, "mutex") &&
+	    !typed_read(locks->ruby, locks_monitor_mutex(locks, &place->typed), &mutex))
+		return 0;
+	mutexes[0] = mutex.data;
+	return 1;
 }
 
 /* Notes the object and the frame of a Mutex that was locked with synchronize. */
 static void find_frame(struct locks *locks, const struct place *place, size_t index, struct trace_thread *entry,
 		       struct trace *trace)
 {
-	static const char *const holding[] = {"synchronize", "mon_synchronize", NULL};
-	const bool plain = !place->is_data && strcmp(place->frame->name, "MonitorMixin#mon_synchronize") == 0;
-	struct typed mutex = place->typed;
+	uint64_t mutexes[PLAIN_MUTEXES_MAX];
+	const size_t count = locked_in(locks, place, mutexes);
 
-	if (!is_one_of(place->method, holding))
-		return;
-	if (!plain &&
-	    (!place->is_data || (!typed_is(locks->ruby, &mutex, "mutex") &&
-				 !typed_read(locks->ruby, locks_monitor_mutex(locks, &place->typed), &mutex))))
-		return;
-	for (size_t i = 0; i < entry->nr_holds; i++) {
-		struct trace_hold *hold = &entry->holds[i];
+	for (size_t i = 0; i < entry->nr_holds * count; i++) {
+		struct trace_hold *hold = &entry->holds[i / count];
 
 		/* Of a Monitor that was entered several times, the oldest frame counts, which comes last. */
-		if (plain ? !plain_monitor_has(locks->ruby, place->self, hold->lock) : hold->lock != mutex.data)
+		if (hold->lock != mutexes[i % count])
 			continue;
 		hold->object = place->self;
 		hold->class_name = class_of(locks->ruby, place->self, trace);

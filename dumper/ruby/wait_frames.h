@@ -4,7 +4,7 @@
  * in `pop`, a Monitor in `enter`, a Thread in `join`.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: thread_sync.c and thread_sync.rb, thread.c, process.c,
- * ext/monitor/monitor.c.
+ * ext/monitor/monitor.c; and plain_locks.h.
  */
 #ifndef RBDUMP_WAIT_FRAMES_H
 #define RBDUMP_WAIT_FRAMES_H

@@ -22,6 +22,15 @@ static bool is_hook(const char *name)
 	return false;
 }
 
+/* Whether the frame `index` is that of a hook of the scheduler. Sets access->failed if it cannot be read. */
+static bool is_hook_of(struct access *access, const struct trace_thread *fiber, size_t index, uint64_t scheduler)
+{
+	const struct trace_frame *frame = &fiber->frames[index];
+
+	return index < fiber->nr_frames && frame->kind != TRACE_UNREADABLE && is_hook(method_name_of(frame->name)) &&
+	       access_member(access, frame->address, F_cfp_self) == scheduler && !access->failed;
+}
+
 void waits_find(const struct ruby *ruby, uint64_t thread, struct trace_thread *fiber)
 {
 	const struct layout *layout = ruby->layout;
@@ -34,14 +43,14 @@ void waits_find(const struct ruby *ruby, uint64_t thread, struct trace_thread *f
 	if (access.failed || !value_is_object(scheduler))
 		return;
 	for (size_t i = 0; i < fiber->nr_frames; i++) {
-		const struct trace_frame *frame = &fiber->frames[i], *caller = frame + 1;
-
-		if (frame->kind == TRACE_UNREADABLE || !is_hook(method_name_of(frame->name)) ||
-		    access_member(&access, frame->address, F_cfp_self) != scheduler || access.failed)
+		if (!is_hook_of(&access, fiber, i, scheduler))
 			continue;
-		fiber->waits_in = frame->name;
-		if (i + 1 < fiber->nr_frames && caller->kind != TRACE_UNREADABLE)
-			fiber->waits_for = caller->name;
+		/* A hook may call another one: kernel_sleep() may call block(). Ruby has called the outermost. */
+		while (is_hook_of(&access, fiber, i + 1, scheduler))
+			i++;
+		fiber->waits_in = fiber->frames[i].name;
+		if (i + 1 < fiber->nr_frames && fiber->frames[i + 1].kind != TRACE_UNREADABLE)
+			fiber->waits_for = fiber->frames[i + 1].name;
 		return;
 	}
 }

@@ -11,8 +11,12 @@
 /* How often the extent of a stack may be wrong in one try. */
 #define GUESSES 6
 
-/* How old the code must be that was read, to be read again because frames could not become known. */
-#define LATE_NS 10000000L
+/*
+ * How old the code must be that was read, to be read again because frames could not become known: doubled each time, until
+ * all frames of a stack could.
+ */
+#define LATE_MIN_NS UINT64_C(10000000)
+#define LATE_MAX_NS UINT64_C(160000000)
 
 static void find_ruby(struct sampler *sampler)
 {
@@ -38,6 +42,7 @@ struct sampler *sampler_create(const struct session *session, const struct sampl
 		return NULL;
 	sampler->session = session;
 	sampler->options = *options;
+	sampler->late_ns = LATE_MIN_NS;
 	placement_init(&sampler->placement);
 	find_ruby(sampler);
 	remote_reads_init(&sampler->remote_reads);
@@ -124,15 +129,25 @@ enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample
 	return sample->cache.result;
 }
 
+/*
+ * Reads the code again soon if frames could not become known (`late`), because their objects came later. After a collection,
+ * this is so for all frames, and until they are known, each check walks all of them.
+ */
+static void read_code_for_late(struct sampler *sampler, bool late)
+{
+	if (!late) {
+		sampler->late_ns = LATE_MIN_NS;
+	} else if ((uint64_t)elapsed_ns(&sampler->check.read) > sampler->late_ns) {
+		copy_check_renew(&sampler->check);
+		if (sampler->late_ns < LATE_MAX_NS)
+			sampler->late_ns *= 2;
+	}
+}
+
 void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames)
 {
-	uint64_t read_ns;
+	const uint64_t read_ns = ns_of(&sampler->check.read);
 
-	/* After a collection, all frames are new. Each check would take long until the code is read again by itself. */
-	if (sampler->late && elapsed_ns(&sampler->check.read) > LATE_NS)
-		copy_check_renew(&sampler->check);
-	sampler->late = false;
-	read_ns = ns_of(&sampler->check.read);
 	stack_clear(&sampler->walked);
 	sample->reason = copy_check_run(&sampler->check, sample->copy, frames, &sampler->walked);
 	sample->checked = sample->reason == REASON_NONE && frames == COPY_CHECK_ALL;
@@ -142,7 +157,7 @@ void sampler_check(struct sampler *sampler, struct sample *sample, size_t frames
 		return;
 	if (sampler->has_fetched)
 		old_objects_keep(sampler->old, sample->copy, &sampler->then, &sampler->fetched);
-	sampler->late = old_objects_note_checked(sampler->old, sample->copy, &sampler->walked, read_ns);
+	read_code_for_late(sampler, old_objects_note_checked(sampler->old, sample->copy, &sampler->walked, read_ns));
 	if (sampler->check.call_site == CALL_SITE_AGREES)
 		old_objects_note_call(sampler->old, &sampler->walked.frames[1], &sampler->walked.frames[0], read_ns);
 }

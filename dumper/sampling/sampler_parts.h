@@ -33,8 +33,7 @@ struct sampler {
 	 */
 	struct collections then, fetched;
 	bool has_fetched;
-	/* Frames of the last stack can become known only if the code is read again (old_objects_note_checked()). */
-	bool late;
+	uint64_t late_ns;   /* how old the code must be to be read again because frames could not become known */
 	uint64_t low, high; /* the file that contains Ruby is mapped at [low, high) */
 	uint64_t native[NATIVE_READ_MAX / 8];
 };

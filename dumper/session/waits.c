@@ -175,11 +175,21 @@ static void find_lock_holder(struct reading *reading, size_t index)
 	struct entry_facts *facts = &reading->facts[index];
 	const struct holder holder = find_holder(reading, facts->found.mutex);
 
-	/* Up to 2.4, a thread locks a Mutex before it has the GVL again (thread_sync.c, rb_mutex_lock). */
+	/*
+	 * It has just locked the Mutex. Up to 2.4, where a Mutex has no list of those who wait, it still waits for the GVL
+	 * (thread_sync.c, rb_mutex_lock).
+	 */
 	if (holder.state == HOLDER_KNOWN && holder.entry == index && !reading->trace->threads[index].suspended) {
-		*wait = (struct trace_wait){.kind = WAIT_GVL, .method = wait->method, .holder_entry = WAIT_NO_ENTRY};
+		const bool before_gvl = layout_has(reading->ruby->layout, F_mutex_nr_waiting);
+
+		*wait = (struct trace_wait){
+		    .kind = before_gvl ? WAIT_GVL : WAIT_NONE,
+		    .method = wait->method,
+		    .holder_entry = WAIT_NO_ENTRY,
+		};
 		facts->found.mutex = 0;
-		find_running(reading, &reading->trace->threads[index]);
+		if (before_gvl)
+			find_running(reading, &reading->trace->threads[index]);
 		return;
 	}
 	set_holder(reading, wait, &holder);

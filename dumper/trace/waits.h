@@ -29,7 +29,7 @@ enum wait_kind {
 enum wait_holder {
 	HOLDER_NONE,	/* nobody in particular */
 	HOLDER_KNOWN,	/* a thread or fiber of the trace */
-	HOLDER_ENDED,	/* a fiber or thread that has ended, so that the wait cannot end */
+	HOLDER_ENDED,	/* a fiber that has ended, so that the wait cannot end */
 	HOLDER_UNKNOWN, /* rbdump could not find out who */
 };
 

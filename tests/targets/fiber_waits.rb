@@ -34,6 +34,13 @@ class Scheduler
   end
 end
 
+# One of whose hooks calls another, as that of Ruby's own tests does.
+class Nested < Scheduler
+  def kernel_sleep(duration = nil)
+    block(:sleep, duration)
+  end
+end
+
 HELD = []
 
 def scheduled(name)
@@ -44,13 +51,13 @@ def scheduled(name)
 end
 
 # The fiber holds what the thread wants whose end it waits for.
-def joins(name, *limit)
+def joins(name, *limit, &join)
   lock = Thread::Mutex.new
   scheduled(name) do
     lock.lock
     thread = Still.thread("wants #{name}", "lock") { lock.lock }
     Thread.pass until thread.status == "sleep"
-    thread.join(*limit)
+    join ? join.call(thread) : thread.join(*limit)
   end
 end
 
@@ -79,6 +86,13 @@ Still.thread("scheduled") do
   scheduled("sleeps") { sleep }
   scheduled("sleeps for a while") { sleep(3600.5) }
   scheduled("sleeps for a fraction") { sleep(7201r / 2) }
+end
+Still.thread("nested") do
+  Fiber.set_scheduler(Nested.new)
+  # From C code, which passes arguments in another way.
+  joins("joins from C") { |thread| [thread].each(&:join) }
+  scheduled("sleeps for a while, nested") { sleep(3600.75) }
+  scheduled("sleeps, nested") { sleep }
 end
 Still.watch("pop")
 Still::GATE.pop

@@ -347,21 +347,27 @@ static void test_plain_monitor(void **state)
 	const uint64_t lock = new_mutex(s), words = synthetic_allocate(s, 4 * 8);
 	const uint64_t mutex = new_data(s, "mutex", lock),
 		       object = synthetic_object(s, S_object, synthetic_enum(s, E_RUBY_T_OBJECT));
+	struct locks locks = locks_begin(&s->ruby);
+	uint64_t mutexes[PLAIN_MUTEXES_MAX];
 
 	synthetic_with(s, F_object_numiv);
 	synthetic_set(s, object, F_object_ivptr, words);
 	synthetic_set(s, object, F_object_numiv, 4);
-	assert_false(plain_monitor_has(&s->ruby, object, lock));
+	assert_int_equal(plain_monitor_mutexes(&locks, object, mutexes), 0);
 	synthetic_put_word(s, words + 24, mutex);
-	assert_true(plain_monitor_has(&s->ruby, object, lock));
-	assert_false(plain_monitor_has(&s->ruby, object, OTHER));
-	assert_false(plain_monitor_has(&s->ruby, mutex, lock));
+	assert_int_equal(plain_monitor_mutexes(&locks, object, mutexes), 1);
+	assert_int_equal(mutexes[0], lock);
+	assert_int_equal(plain_monitor_mutexes(&locks, mutex, mutexes), 0);
 	synthetic_put_word(s, words + 24, new_data(s, "queue", lock));
-	assert_false(plain_monitor_has(&s->ruby, object, lock));
-	/* With so many variables that they are not looked at, or at an address that nobody can read. */
+	assert_int_equal(plain_monitor_mutexes(&locks, object, mutexes), 0);
+	/* At an address that nobody can read; and without steps. */
 	synthetic_set(s, object, F_object_numiv, UINT64_MAX);
 	synthetic_set(s, object, F_object_ivptr, NOWHERE);
-	assert_false(plain_monitor_has(&s->ruby, object, lock));
+	assert_int_equal(plain_monitor_mutexes(&locks, object, mutexes), 0);
+	synthetic_set(s, object, F_object_ivptr, words);
+	synthetic_put_word(s, words + 24, mutex);
+	locks.steps_left = 3;
+	assert_int_equal(plain_monitor_mutexes(&locks, object, mutexes), 0);
 }
 
 static void test_numbers(void **state)
