@@ -46,8 +46,8 @@ struct merge_item {
  * Merges both stacks, innermost first.
  *   whole  the last function is the outermost one. Otherwise, some functions are missing after the last one
  *   ret    receives one item for each function and each frame: nr_functions + nr_frames items
- * Returns whether the places are certain. Otherwise, the numbers of groups and of activations contradict each other, and
- * an item can be in the wrong place among those of the other stack.
+ * Returns whether the places are certain. Otherwise, the numbers of groups and of activations contradict each other, or no
+ * frame says where a group begins (1.9.3). Then an item can be in the wrong place among those of the other stack.
  */
 bool merge_stacks(const struct merge_function *functions, size_t nr_functions, const struct merge_frame *frames,
 		  size_t nr_frames, bool whole, struct merge_item *ret);

@@ -12,9 +12,11 @@
 /* regcomp.c, ONIG_CHAR_TABLE_SIZE: int_map has a number of 4 bytes for each byte, v1_9_3_0 to v4_0_5 and head. */
 #define INT_MAP_BYTES (UINT64_C(256) * 4)
 
-/* The number of a string's encoding has 7 bits (encoding.h, ENCODING_MASK, v1_9_3_0 to v4_0_5 and head). */
-#define ENCODING_BITS		    0x7fu
-#define ENCODING_SHIFT_IN_USER_BITS 10
+/*
+ * The number of a string's encoding has 7 bits (encoding.h, ENCODING_MASK, v2_1_0 to v4_0_5 and head). Before, it has 10, but
+ * no program is known that has more than 127 encodings.
+ */
+#define ENCODING_BITS 0x7fu
 
 /* encoding.c, ENCINDEX_BUILTIN_MAX, v1_9_3_0 to v2_1_10: ASCII-8BIT, UTF-8 and US-ASCII. */
 #define ENCODINGS_OF_BYTES 3
@@ -37,15 +39,12 @@ static uint64_t size_of(const struct object_sizes *sizes, enum layout_struct_id 
 	return sizes->layout->sizes[id].present ? (uint64_t)sizes->layout->sizes[id].value : 0;
 }
 
-/* The number of a string's encoding: encoding.h, ENCODING_SHIFT, v1_9_3_0 to v2_1_10: FL_USHIFT + 10. */
+/* The number of a string's encoding. */
 static uint64_t encoding_of(const struct object_sizes *sizes, uint64_t flags)
 {
 	const struct layout_number *shift = &sizes->layout->enumerators[E_RUBY_ENCODING_SHIFT];
-	const struct layout_number *first = &sizes->layout->enumerators[E_RUBY_FL_USHIFT];
 
-	if (!shift->present && !first->present)
-		return ENCODING_BITS;
-	return flags >> (shift->present ? shift->value : first->value + ENCODING_SHIFT_IN_USER_BITS) & ENCODING_BITS;
+	return shift->present ? flags >> shift->value & ENCODING_BITS : ENCODING_BITS;
 }
 
 /*

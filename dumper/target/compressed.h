@@ -15,7 +15,8 @@
  * before the cut is decompressed. The program headers of a core tell where the core ends, and decompression stops 16
  * MiB after this end. If the decompressed data is not an ELF file, decompression stops after 16 MiB.
  *   fd            receives the descriptor of the file, or of the decompressed file; the caller closes the descriptor
- *   decompressed  receives whether the file was compressed with zstd. Its checksum may not have been reached, so it can be damaged
+ *   decompressed  receives whether the file was compressed with zstd. Its checksum may not have been reached, so it can
+ *                 be damaged
  * Fails with EXIT_NO_PERMISSION if the kernel refuses to open the file, and with EXIT_FAILED for any other reason. The
  * message names the file.
  */

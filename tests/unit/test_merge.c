@@ -106,6 +106,9 @@ static void test_merge_on_the_way(void **state)
 	assert_merged("eVIm", "RReR", true, "[R][R]e[e]V[R]Im", false);
 	/* A method in C is called only by what runs. */
 	assert_merged("eVIm", "sReR", true, "[s][R]e[e]V[R]Im", false);
+	/* The last frame is gone; but where no frame has FINISH, nothing is certain. */
+	assert_merged("Ixm", "", true, "Ixm", true);
+	assert_merged("pIxm", "rr", true, "pIxm[r][r]", false);
 }
 
 static void test_merge_exceptions(void **state)
