@@ -288,6 +288,15 @@ static bool is_lock(struct locks *locks, const struct place *place, const struct
 	return true;
 }
 
+/* Whether the method in a frame is written in C. Those of Ruby itself that are written in Ruby are shown as such, too. */
+static bool is_written_in_c(const struct ruby *ruby, const struct place *place)
+{
+	struct access access = ruby_access(ruby);
+
+	return place->frame->kind == TRACE_CFUNC && access_member(&access, place->frame->address, F_cfp_iseq) == 0 &&
+	       !access.failed;
+}
+
 /* A queue that is a T_STRUCT. */
 static bool is_plain_queue(const struct ruby *ruby, const struct place *place, bool *sized)
 {
@@ -317,7 +326,7 @@ static bool is_queues(struct locks *locks, const struct place *place, struct tra
 	wait->has_length = is_data ? locks_queue_length(locks, &place->typed, sized, &wait->length, &wait->max)
 				   : plain_queue_length(ruby, place->self, sized, &wait->length, &wait->max);
 	/* Before 3.2, these methods are written in C, and have no limit. */
-	if (place->frame->kind == TRACE_CFUNC)
+	if (is_written_in_c(ruby, place))
 		wait->limit_unknown = false;
 	note_seconds(ruby, place, NO_ARGUMENT, entry);
 	return true;
