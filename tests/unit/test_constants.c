@@ -50,9 +50,9 @@ static void test_series(void **state)
 {
 	(void)state;
 	assert_int_equal(macros("1.9.2"), 0);
-	assert_int_equal(macros("1.9.3"), 26);
-	assert_int_equal(macros("2.2.10"), 27);
-	assert_int_equal(macros("2.3.8"), 18);
+	assert_int_equal(macros("1.9.3"), 27);
+	assert_int_equal(macros("2.2.10"), 29);
+	assert_int_equal(macros("2.3.8"), 19);
 	assert_int_equal(macros("2.4.0"), 5);
 	assert_int_equal(macros("2.10.1"), 7);
 	assert_int_equal(macros("4.0.5"), 11);
@@ -66,6 +66,9 @@ static void test_values(void **state)
 {
 	(void)state;
 	assert_int_equal(value_of("2.3.8", E_VM_FRAME_MAGIC_DUMMY), 0xc1);
+	assert_int_equal(value_of("2.0.0", E_VM_FRAME_FLAG_FINISH), 0x200);
+	assert_int_equal(value_of("1.9.3", E_VM_FRAME_FLAG_FINISH), -1);
+	assert_int_equal(value_of("2.2.10", E_RUBY_ENCODING_SHIFT), 22);
 	assert_int_equal(value_of("2.2.10", E_VM_FRAME_MAGIC_DUMMY), -1);
 	assert_int_equal(value_of("2.0.0", E_VM_FRAME_MAGIC_RESCUE), 0xb1);
 	assert_int_equal(value_of("2.0.0p648 (2015-12-16)", E_VM_FRAME_MAGIC_RESCUE), 0xb1);
