@@ -254,7 +254,7 @@ void synthetic_name_id(struct synthetic *s, uint64_t id, const char *name)
 
 uint64_t synthetic_id(struct synthetic *s, const char *name)
 {
-	uint64_t id = ++s->serial << SYNTHETIC_ID_SHIFT | 9;
+	uint64_t id = ++s->serial << SYNTHETIC_ID_SHIFT | 1; /* of a local variable */
 
 	synthetic_set(s, s->ruby.symbols, F_symbols_last_id, s->serial);
 	synthetic_name_id(s, id, name);
