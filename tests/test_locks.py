@@ -93,7 +93,8 @@ def check_wait(key, lock, expected, answer, target, keys):
         assert told == ("known", holder, lock["holder"]["thread"]), key
         # Not if it ends by itself, or if the holder waits for nobody in particular.
         followed = entry["waits"]["lock"] and entry["waits"]["lock"]["holder"]
-        assert lock["confirmed"] == (key not in LIMITED and bool(followed or not entry["fiber"]["current"])), key
+        suspended = entry["fiber"] and not entry["fiber"]["current"]
+        assert lock["confirmed"] == (key not in LIMITED and bool(followed or suspended)), key
     assert lock["limited"] == (key in LIMITED), key
 
 
@@ -197,6 +198,7 @@ def waits_by_heading(text):
 
 
 @pytest.mark.three_rubies
+@pytest.mark.since((2, 3), "Thread#name")
 @pytest.mark.target("locks.rb")
 def test_waits_in_merged_looks(ruby, start, rbdump):
     """Several looks show what each thread waits for and holds, in the words of one; and JSON has it for the stack."""
