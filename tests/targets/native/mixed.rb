@@ -37,7 +37,7 @@ RESTING = Queue.new
 def rests(name, &rest)
   THREADS << Thread.new do
     thread = Thread.current
-    thread.name = name if thread.respond_to?(:name=)
+    thread.name = name
     thread.thread_variable_set(:tid, File.readlink("/proc/thread-self").split("/").last.to_i)
     thread.thread_variable_set(:counts, [])
     thread.thread_variable_set(:rest, proc { RESTING << true; rest.call })
