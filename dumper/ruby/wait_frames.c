@@ -181,24 +181,26 @@ static void note_seconds(const struct ruby *ruby, const struct place *place, siz
 	wait->seconds = seconds;
 }
 
-static void note_child(struct locks *locks, uint64_t ec, const struct place *place, struct trace_wait *wait)
+/* The child process that a method waits for: its argument; -1: any child; 0: not known. */
+static int64_t child_of(const struct ruby *ruby, const struct place *place)
 {
 	static const char *const with_pid[] = {"wait", "wait2", "waitpid", "waitpid2", NULL};
-	uint64_t value;
-	int64_t pid;
+	const uint64_t nil = (uint64_t)ruby->layout->enumerators[E_RUBY_Qnil].value;
+	uint64_t value = nil;
+	int64_t pid = -1;
 
-	wait->child = locks_child(locks, ec);
-	if (wait->child != 0 || !place->method)
-		return;
 	/* Without an argument, they wait for any child (process.c, proc_wait), and so does waitall (proc_waitall). */
-	if (strcmp(place->method, "waitall") == 0)
-		wait->child = -1;
-	else if (!is_one_of(place->method, with_pid) || !argument(locks->ruby, place, 0, &value))
-		return;
-	else if (value == (uint64_t)locks->ruby->layout->enumerators[E_RUBY_Qnil].value)
-		wait->child = -1;
-	else if (arguments_integer(value, &pid) && pid >= INT32_MIN && pid <= INT32_MAX)
-		wait->child = pid;
+	if ((!place->method || strcmp(place->method, "waitall") != 0) &&
+	    (!is_one_of(place->method, with_pid) || !argument(ruby, place, 0, &value)))
+		return 0;
+	return value == nil || (arguments_integer(value, &pid) && pid >= INT32_MIN && pid <= INT32_MAX) ? pid : 0;
+}
+
+static void note_child(struct locks *locks, uint64_t ec, const struct place *place, struct trace_wait *wait)
+{
+	wait->child = locks_child(locks, ec);
+	if (wait->child == 0)
+		wait->child = child_of(locks->ruby, place);
 }
 
 /*
