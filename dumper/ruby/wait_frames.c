@@ -40,6 +40,11 @@ struct place {
 	bool is_last; /* there is no older frame */
 };
 
+static uint64_t nil_of(const struct ruby *ruby)
+{
+	return (uint64_t)ruby->layout->enumerators[E_RUBY_Qnil].value;
+}
+
 static bool is_one_of(const char *name, const char *const *names)
 {
 	for (; name && *names; names++)
@@ -131,7 +136,7 @@ static bool argument(const struct ruby *ruby, const struct place *place, size_t 
 	if (place->frame->kind != TRACE_CFUNC || index >= ARGUMENTS_READ ||
 	    !arguments_read(ruby, place->frame->address, values, ARGUMENTS_READ, &count))
 		return false;
-	*value = index < count ? values[index] : (uint64_t)ruby->layout->enumerators[E_RUBY_Qnil].value;
+	*value = index < count ? values[index] : nil_of(ruby);
 	return true;
 }
 
@@ -141,7 +146,6 @@ static bool argument(const struct ruby *ruby, const struct place *place, size_t 
  */
 static bool hooks_limit(const struct ruby *ruby, const struct trace_thread *entry, uint64_t *value)
 {
-	const uint64_t nil = (uint64_t)ruby->layout->enumerators[E_RUBY_Qnil].value;
 	const size_t index = waiting_frame(entry);
 	const char *hook = entry->suspended && entry->waits_in ? method_name_of(entry->waits_in) : NULL;
 	double seconds;
@@ -150,7 +154,7 @@ static bool hooks_limit(const struct ruby *ruby, const struct trace_thread *entr
 		return false;
 	if (!arguments_parameter(ruby, entry->frames[index - 1].address, strcmp(hook, "block") == 0 ? 1 : 0, value))
 		return false;
-	return *value == nil || arguments_number(*value, &seconds);
+	return *value == nil_of(ruby) || arguments_number(*value, &seconds);
 }
 
 /*
@@ -172,7 +176,7 @@ static void note_seconds(const struct ruby *ruby, const struct place *place, siz
 		return;
 	wait->limit_unknown = false;
 	/* What has no limit has it as nil, or not at all. */
-	if (value == (uint64_t)ruby->layout->enumerators[E_RUBY_Qnil].value)
+	if (value == nil_of(ruby))
 		return;
 	wait->limited = true;
 	if (!arguments_number(value, &seconds) || !(seconds >= 0 && seconds < SECONDS_MAX))
@@ -185,7 +189,7 @@ static void note_seconds(const struct ruby *ruby, const struct place *place, siz
 static int64_t child_of(const struct ruby *ruby, const struct place *place)
 {
 	static const char *const with_pid[] = {"wait", "wait2", "waitpid", "waitpid2", NULL};
-	const uint64_t nil = (uint64_t)ruby->layout->enumerators[E_RUBY_Qnil].value;
+	const uint64_t nil = nil_of(ruby);
 	uint64_t value = nil;
 	int64_t pid = -1;
 

@@ -1,43 +1,7 @@
 # needs: 3.1
 # A hundred fibers that wait in a scheduler, each for something else.
 require_relative "still"
-
-# Each hook leaves the fiber that called it, for good.
-class Scheduler
-  def fiber(&block)
-    Fiber.new(blocking: false, &block).tap(&:resume)
-  end
-
-  def kernel_sleep(_duration = nil)
-    leave
-  end
-
-  def block(_blocker, _timeout = nil)
-    Still.fiber(key, "yield"); Fiber.yield
-  end
-
-  def io_wait(*)
-    [1].each { leave }
-  end
-
-  def unblock(*); end
-
-  def close
-    Still::GATE.pop
-  end
-
-  def fiber_interrupt(*); end
-
-  private
-
-  def key
-    Thread.current[:key]
-  end
-
-  def leave
-    Still.fiber(key, "yield"); Fiber.yield
-  end
-end
+require_relative "required/scheduler"
 
 QUEUE = Thread::Queue.new
 READ, WRITE = IO.pipe

@@ -1,36 +1,13 @@
 # needs: 3.1
 # Fibers that wait in a scheduler, with and without a time limit, and those that want to lock a Mutex again.
 require_relative "still"
+require_relative "required/scheduler"
 
-# Each hook leaves the fiber that called it, for good; but a sleep ends at once if somebody else locks what was unlocked for it.
-class Scheduler
-  def fiber(&block)
-    Fiber.new(blocking: false, &block).tap(&:resume)
-  end
-
+# A sleep ends at once if somebody else locks what was unlocked for it.
+class Relocking < Scheduler
   def kernel_sleep(_duration = nil)
     lock = Thread.current[:unlocked]
     lock ? (Thread.pass until lock.locked?) : leave
-  end
-
-  def block(_blocker, _timeout = nil)
-    Still.fiber(Thread.current[:key], "yield"); Fiber.yield
-  end
-
-  def io_wait(*); end
-
-  def unblock(*); end
-
-  def close
-    Still::GATE.pop
-  end
-
-  def fiber_interrupt(*); end
-
-  private
-
-  def leave
-    Still.fiber(Thread.current[:key], "yield"); Fiber.yield
   end
 end
 
@@ -73,7 +50,7 @@ def relocks(name)
 end
 
 Still.thread("scheduled") do
-  Fiber.set_scheduler(Scheduler.new)
+  Fiber.set_scheduler(Relocking.new)
   joins("joins")
   joins("joins nil", nil)
   joins("joins for a while", 3600)
