@@ -88,24 +88,44 @@ pid_t *live_list_threads(pid_t pid, size_t *count)
 	return tids;
 }
 
-pid_t live_inner_id(pid_t pid, pid_t tid)
+/* pid namespaces that are within each other (include/linux/pid_namespace.h, MAX_PID_NS_LEVEL), and the first one. */
+#define PID_NAMESPACES 33
+
+/* Reads the ids of a native thread in its pid namespaces, from rbdump's to its innermost. Returns how many it has. */
+static size_t read_ids(pid_t pid, pid_t tid, pid_t ids[PID_NAMESPACES])
 {
 	char path[64], line[512];
-	pid_t inner = 0;
+	size_t count = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
 	file = fopen(path, "re");
 	/* The name in its first line is escaped, and cannot look like another line. */
-	while (file && inner == 0 && fgets(line, sizeof(line), file)) {
-		const char *last = strrchr(line, '\t');
+	while (file && count == 0 && fgets(line, sizeof(line), file)) {
+		const char *next = strncmp(line, "NSpid:", 6) == 0 ? strchr(line, '\t') : NULL;
 
-		if (strncmp(line, "NSpid:", 6) == 0 && last)
-			inner = (pid_t)strtol(last + 1, NULL, 10);
+		for (; next && count < PID_NAMESPACES; next = strchr(next + 1, '\t'))
+			ids[count++] = (pid_t)strtol(next + 1, NULL, 10);
 	}
 	if (file)
 		fclose(file);
-	return inner;
+	return count;
+}
+
+pid_t live_inner_id(pid_t pid, pid_t tid)
+{
+	pid_t ids[PID_NAMESPACES];
+	const size_t count = read_ids(pid, tid, ids);
+
+	return count > 0 ? ids[count - 1] : 0;
+}
+
+pid_t live_id_as_seen_by(pid_t pid, pid_t ancestor)
+{
+	pid_t ids[PID_NAMESPACES], of_ancestor[PID_NAMESPACES];
+	const size_t count = read_ids(pid, pid, ids), level = read_ids(ancestor, ancestor, of_ancestor);
+
+	return level > 0 && level <= count ? ids[level - 1] : 0;
 }
 
 static struct native_thread *add_thread(struct target *target, pid_t tid)

@@ -23,6 +23,9 @@ pid_t *live_list_threads(pid_t pid, size_t *count);
 /* The id of a native thread in its innermost pid namespace (proc(5), NSpid); 0 if not known. */
 pid_t live_inner_id(pid_t pid, pid_t tid);
 
+/* The pid of a process in the pid namespace of a process that is its ancestor; 0 if not known. */
+pid_t live_id_as_seen_by(pid_t pid, pid_t ancestor);
+
 /*
  * Checks whether the kernel would let rbdump stop the target's main thread. Does not stop the thread. Call this
  * function to notice a refusal early: live_stop() notices a refusal only when it has to stop a thread. If the kernel

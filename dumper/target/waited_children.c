@@ -67,7 +67,7 @@ static size_t add_of_thread(pid_t pid, pid_t tid, pid_t wanted, size_t left, str
 	file = fopen(path, "re");
 	while (file && count < left && fscanf(file, "%d", &child) == 1) {
 		count++;
-		if (wanted == 0 || live_inner_id(child, child) == wanted)
+		if (wanted == 0 || live_id_as_seen_by(child, pid) == wanted)
 			add_child(child, facts);
 	}
 	if (file)
