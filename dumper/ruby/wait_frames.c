@@ -37,7 +37,6 @@ struct place {
 	uint64_t self;	    /* the receiver; 0 if it cannot be read */
 	struct typed typed; /* the same, if it is a T_DATA */
 	bool is_data;
-	bool is_last; /* there is no older frame */
 };
 
 static uint64_t nil_of(const struct ruby *ruby)
@@ -118,7 +117,16 @@ static void waits_for(const struct ruby *ruby, enum wait_kind kind, uint64_t obj
 	entry->wait.limit_unknown = can_have_limit && (entry->suspended || entry->state == STATE_BLOCKED);
 }
 
-/* The most arguments of a C function that are looked at. */
+/* Whether the method in a frame is written in C. Those of Ruby itself that are written in Ruby are shown as such, too. */
+static bool is_written_in_c(const struct ruby *ruby, const struct place *place)
+{
+	struct access access = ruby_access(ruby);
+
+	return place->frame->kind == TRACE_CFUNC && access_member(&access, place->frame->address, F_cfp_iseq) == 0 &&
+	       !access.failed;
+}
+
+/* The maximum number of arguments of a C function that are read. */
 #define ARGUMENTS_READ 2
 
 /* For note_seconds(): of a method that is written in C, no argument is a time limit. */
@@ -133,7 +141,7 @@ static bool argument(const struct ruby *ruby, const struct place *place, size_t 
 	uint64_t values[ARGUMENTS_READ];
 	size_t count = 0;
 
-	if (place->frame->kind != TRACE_CFUNC || index >= ARGUMENTS_READ ||
+	if (!is_written_in_c(ruby, place) || index >= ARGUMENTS_READ ||
 	    !arguments_read(ruby, place->frame->address, values, ARGUMENTS_READ, &count))
 		return false;
 	*value = index < count ? values[index] : nil_of(ruby);
@@ -292,15 +300,6 @@ static bool is_lock(struct locks *locks, const struct place *place, const struct
 	ret->mutex = mutex.data;
 	waits_for(ruby, WAIT_MONITOR, place->typed.object, entry, trace);
 	return true;
-}
-
-/* Whether the method in a frame is written in C. Those of Ruby itself that are written in Ruby are shown as such, too. */
-static bool is_written_in_c(const struct ruby *ruby, const struct place *place)
-{
-	struct access access = ruby_access(ruby);
-
-	return place->frame->kind == TRACE_CFUNC && access_member(&access, place->frame->address, F_cfp_iseq) == 0 &&
-	       !access.failed;
 }
 
 /* A queue that is a T_STRUCT. */
