@@ -219,7 +219,7 @@ def leaks():
 
 This is the Rails application of the benchmarks, on Debian's Ruby, while it answers 60 requests a second. It has five
 leaks on purpose (`bench/apps/rails/leaks.rb`). The first commands print which classes have grown within {LEAKING_S} seconds,
-and what keeps their objects alive. Those of which most more is kept come first.
+and what keeps their objects alive. The classes whose kept memory has grown most come first.
 
 ```
 rbdump heap --json --paths PID > before.json; sleep {LEAKING_S}

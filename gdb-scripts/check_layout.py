@@ -49,7 +49,7 @@ def address(word):
 
 
 def name(word):
-    # Names become parts of expressions that gdb evaluates, so nothing but a name is allowed.
+    # Names become parts of expressions that gdb evaluates, so only a name is allowed.
     if not NAME.match(word):
         raise Difference(f"{word} is not a name")
     return word

@@ -18,12 +18,12 @@ from ruby_walk import Walk
 
 DOUBTS = {
     "in-register": "unknown: the JIT may have it in a register",
-    "not-a-value": "how the method was called; no value",
-    "nil-or-block": "or the block, if it is the block parameter",
+    "not-a-value": "not a value: it says how the method was called",
+    "nil-or-block": "or the block, if this variable is the block parameter",
 }
 HIDDEN = ("in-register", "not-a-value")  # the word in memory is not the value
 
-OBJECTS = {  # for each kind of wait: what is said before the object, and the class if it cannot be read
+OBJECTS = {  # for each kind of wait: the words before the object, and the class to show if it cannot be read
     "mutex": ("to lock", "Mutex"),
     "monitor": ("to enter", "Monitor"),
     "condition": ("for a signal of", "ConditionVariable"),
@@ -35,7 +35,7 @@ OTHERS = {"gvl": "for the GVL", "process": "for a child process", "sleep": "in s
 
 
 class Reading:
-    """What the commands read with: one look at the process or core."""
+    """The readers that a command uses for one look at the process or core."""
 
     def __init__(self):
         self.walk = Walk()
@@ -60,8 +60,9 @@ THREAD  an expression, as for rb-bt
 --json     print a list of stacks, as JSON on one line. Each stack has name, thread, fiber and frames. Each frame that
            is no C function has number, path, line, locals and reason. Each variable has name, depth, value and doubt
 
-A variable of the code around a block has a depth: how many blocks the variable is outside. Values are shown as rb-print
-shows them. If a JIT may have a variable in a register, its value is unknown."""
+A variable of the code around a block has a depth: 1 for the code directly around the block, 2 for the code around that
+code, and so on. Values are shown as rb-print shows them. If a JIT may have a variable in a register, its value is
+unknown."""
 
     name = "rb-locals"
     usage = "Usage: rb-locals [--json] [--frame N] [all | here | THREAD]"
@@ -148,13 +149,13 @@ shows them. If a JIT may have a variable in a register, its value is unknown."""
 
 
 class RubyPrint(gdb.Command):
-    """Print a Ruby value as its own inspect would: rb-print VALUE
+    """Print a Ruby value as its own inspect would print it: rb-print VALUE
 
 VALUE is an expression of type VALUE: a number, a member such as $rb_cfp->self, or a C variable.
 
 Integer, Float, String, Symbol, Array, Hash, Range, Struct, Data, Rational, Complex, true, false and nil are written as
 Ruby writes them. A class is written as its name. Any other object is written as #<Class @ivar=…>, down to a small depth.
-No method of the program is called. What is large is shortened: "…" stands for what is left out. What cannot be read is
+No method of the program is called. Large values are shortened: "…" stands for the omitted part. What cannot be read is
 written as (unreadable)."""
 
     name = "rb-print"
@@ -177,12 +178,12 @@ class RubyLocks(gdb.Command):
     """Show what Ruby threads wait for, and who holds it: rb-locks [--json]
 
 Deadlocks come first: threads that can never go on, because each of them waits for the next one, and the last one for the
-first. Then each thread and each suspended fiber is listed that waits or holds a Mutex: what it waits for (Mutex, Monitor,
-ConditionVariable, Queue, SizedQueue, the end of a Thread, a child process, the GVL, sleep), who holds that, and the
-Mutexes that it holds itself. The Mutex of a Monitor counts as a Mutex.
+first. Then follow the threads and suspended fibers that wait or hold a Mutex. For each of them: what it waits for (Mutex,
+Monitor, ConditionVariable, Queue, SizedQueue, the end of a Thread, a child process, the GVL, sleep), who holds that, and
+the Mutexes that it holds itself. The Mutex of a Monitor counts as a Mutex.
 
-What a suspended fiber waits for in a fiber scheduler is not shown. Up to Ruby 3.2 without a JIT, of the suspended fibers
-only those are listed that hold a Mutex.
+What a suspended fiber waits for in a fiber scheduler is not shown. Up to Ruby 3.2 without a JIT, a suspended fiber is
+listed only if it holds a Mutex.
 
 --json  print an object, as JSON on one line. It has deadlocks (lists of indexes of threads) and threads. Each thread has
         name, thread, fiber, tid, wait, holds and problem. wait is null, or has kind, object, class, holder (null, or state
@@ -255,7 +256,7 @@ only those are listed that hold a Mutex.
             top = f", at {frame_line(entry.stack.frames[0])}" if entry.stack.frames else ""
             gdb.write(f"    {self._wait(locks, entry.wait)}{top}\n")
         if entry.problem:
-            gdb.write(f"    <not all of it can be read: {escaped(entry.problem)}>\n")
+            gdb.write(f"    <a part of this cannot be read: {escaped(entry.problem)}>\n")
         for held in entry.held:
             what = f"{printable(held.class_name)} {held.value:#x}" if held.value else f"the rb_mutex_t {held.mutex:#x}"
             since = f", since {frame_line(entry.stack.frames[held.frame])}" if held.frame is not None else ""
@@ -300,7 +301,8 @@ auto  the debug info that gdb has read; without debug info, the layout file for 
       in $RBDUMP_OFFSETS_D, in the user's cache (~/.cache/rbdump/offsets.d) or in rbdump's own offsets.d; this is the
       default
 
-Without an argument, rb-layout shows what is used. A folder or file that other users can change is not used by auto."""
+Without an argument, rb-layout shows where the structs of Ruby are from. auto does not use a folder or file that
+other users can change."""
 
     name = "rb-layout"
 

@@ -1,6 +1,6 @@
 """Shows a VALUE as Ruby's own `inspect` shows it, without calling it; as dumper/ruby/inspect.h does.
 
-What is large is shortened: "…" stands for what is left out.
+Large values are shortened: "…" stands for the omitted part.
 """
 
 import math
@@ -39,13 +39,13 @@ OPERATORS = r"\+|-|\*|/|%|\*\*|==|!=|===|=~|!~|!|~|<|<=|>|>=|<=>|<<|>>|&|\||\^|\
 PLAIN_SYMBOL = re.compile(rf"(?:@@?{WORD}|{WORD}[?!=]?|\$(?:{WORD}|\d+|-\w|[~*$?!@/\\;,.=:<>\"&`'+])|{OPERATORS})\Z")
 PLAIN_VARIABLE = re.compile(rf"{WORD}\Z")
 PLAIN_KEY = re.compile(rf"{WORD}[?!]?\Z")
-# range.c, range_initialize, 2.7 to 4.0: a Range is a struct of its ends and of whether the last one is excluded.
+# range.c, range_initialize, 2.7 to 4.0: a Range is a struct of its two ends and a flag: the last end is excluded.
 EXCLUDES_FLAG = 19
 RANGE_MEMBERS = 3
 
 
 def flonum(value) -> float:
-    """The number in a Float that is no object (internal/numeric.h, rb_float_flonum_value)."""
+    """The number in a Float that is not an object (internal/numeric.h, rb_float_flonum_value)."""
     if value == 0x8000000000000002:
         return 0.0
     bits = (value & ~3) | (2 - (value >> 63))
@@ -77,7 +77,7 @@ def float_text(number) -> str:
 
 
 def is_printed(c) -> bool:
-    """Whether a character stands for itself. Those that Unicode has not assigned are not known here."""
+    """Whether a character is shown as it is. True also for characters that Unicode has not assigned."""
     return c.isprintable() if c < "\x80" else not ("\x80" <= c <= "\x9f" or c in "\u2028\u2029")
 
 
@@ -137,12 +137,12 @@ class Inspect:
         return self._count(shown)
 
     def _count(self, shown):
-        # What contains other parts was counted with them; to count it again only makes the text shorter.
+        # The parts of a container were counted before. To count the container again only makes the text shorter.
         self._length += len(shown) if not self._around or len(shown) < MAX_NAME else 0
         return shown
 
     def _immediate(self, value):
-        """A value that is no object; None for an object."""
+        """The text of a value that is not an object; None for an object."""
         if value & 1:
             return str((value - (1 << 64) if value >> 63 else value) >> 1)
         if value == 0:
@@ -183,7 +183,7 @@ class Inspect:
         )
 
     def _container(self, value, kind):
-        """Objects that contain others are shown only to a depth, and not within themselves."""
+        """The text of an object that contains others. They are shown only down to MAX_DEPTH, and never within themselves."""
         shows = {
             "RUBY_T_ARRAY": (self._array, lambda _: "[...]"),
             "RUBY_T_HASH": (self._hash, lambda _: "{...}"),
@@ -204,7 +204,7 @@ class Inspect:
             self._around.pop()
 
     def _joined(self, parts):
-        """PARTS, which yields a function for each part, up to the limits."""
+        """The texts of the parts, up to the limits. PARTS yields a function for each part."""
         shown = []
         try:
             for part in parts:
@@ -294,7 +294,7 @@ class Inspect:
         return f"{{{self._joined(lambda pair=pair: self._pair(*pair) for pair in pairs)}}}"
 
     def _pair(self, key, value):
-        # hash.c, inspect_i: since 3.4, which has got is_rescue_or_ensure_frame(), too, a Symbol is before a colon.
+        # hash.c, inspect_i: since 3.4, which also has is_rescue_or_ensure_frame(), a colon follows a Symbol.
         colons = self.memory.types.function("is_rescue_or_ensure_frame")
         name = self.symbol_name(key) if colons else None
         if name is not None:
@@ -306,7 +306,7 @@ class Inspect:
         objects = self.objects
         above = [objects.path(klass)[0] for klass in objects.ancestors(objects.class_of(value))]
         path, permanent = objects.path(objects.class_of(value))
-        # A class Data below Struct is the program's own.
+        # If a class Data inherits from Struct, it is a class of the program, not Ruby's own Data.
         is_data = b"Data" in above and b"Struct" not in above
         return ("#<data " if is_data else "#<struct ") + (printable(path[:MAX_NAME]) if permanent else "")
 
@@ -333,7 +333,7 @@ class Inspect:
         if name is None:
             shown = UNREADABLE
         else:
-            # Without a colon, unless it could not be the name of a variable or a constant (struct.c, inspect_struct()).
+            # With a colon only if it cannot be the name of a variable or a constant (struct.c, inspect_struct()).
             plain = PLAIN_VARIABLE.match(name.decode("utf-8", "surrogateescape"))
             shown = self._name(name, PLAIN_VARIABLE) if plain else ":" + self._name(name, PLAIN_SYMBOL)
         return f"{shown}={self._part(value)}"

@@ -82,7 +82,7 @@ class LayoutTypes:
         return f"the layout {os.path.basename(self.path)}"
 
     def struct(self, name):
-        """A layout has no type of gdb's."""
+        """None: a layout has no types of gdb."""
 
     def size(self, struct):
         return next((self._sizes[name] for name in struct.split("|") if name in self._sizes), None)
@@ -163,7 +163,7 @@ def _numbers(version):
 
 
 def _rank(header, version, build_id):
-    """How well a layout fits, the smallest number first; None if it is for another Ruby (dumper/store/find.h)."""
+    """How well a layout fits: the smaller the number, the better; None if it is for another Ruby (dumper/store/find.h)."""
     if "build-id" in header:
         return 0 if build_id and header["build-id"] == build_id else None
     if not version:

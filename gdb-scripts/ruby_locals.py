@@ -26,7 +26,7 @@ class Local(NamedTuple):
 
 
 def locals_of(walk: Walk, frame: Frame, innermost: bool):
-    """The local variables of a frame of Ruby code, and those of the enclosing code unless an inner one has the name.
+    """The local variables of a frame of Ruby code, and those of the enclosing code unless an inner one has the same name.
 
     Yields them, and raises Unreadable if no more of them can be read. INNERMOST: whether it is the first frame of its
     stack. Only the variables of such a frame can be in a register of a JIT.
@@ -71,7 +71,7 @@ def _is_compiled(memory, iseq):
 
 
 def _check_owner(walk, ep, iseq):
-    """An environment on the heap says whose it is (vm.c, vm_env_new())."""
+    """Checks that an environment on the heap belongs to ISEQ: it refers to its code (vm.c, vm_env_new())."""
     memory = walk.memory
     env = memory.word(ep + ENV_OBJECT)
     if walk.values.imemo_kind(env) != memory.constant("imemo_env"):

@@ -19,7 +19,7 @@ JOINER = "rb_waiting_list|rb_thread_list_struct"
 # vm_core.h, PENDING_INTERRUPT_MASK and TRAP_INTERRUPT_MASK, 2.7 to 4.0
 WAKING_INTERRUPTS = 0x0A
 MONITOR_WORDS = 3  # ext/monitor/monitor.c, struct rb_monitor, 2.7 to 4.0; one of them is the Mutex
-MONITOR_FRAMES = 4  # in so many innermost frames, the Monitor is looked for whose Mutex a thread waits for
+MONITOR_FRAMES = 4  # how many innermost frames are searched for the Monitor whose Mutex a thread waits for
 MAX_STEPS = 100_000  # links of lists that are followed for all threads together
 MAX_HELD = 64  # Mutexes of one thread
 MAX_ARGUMENTS = 64
@@ -41,13 +41,13 @@ class Wait:
     mutex: int = 0  # rb_mutex_t
     thread: int = 0  # rb_thread_t that must end
     length: Optional[int] = None  # elements of a Queue
-    limit: Optional[int] = None  # for how many elements a SizedQueue has room
+    limit: Optional[int] = None  # the maximum number of elements of a SizedQueue
     seconds: Optional[float] = None  # of a sleep
     child: Optional[int] = None  # pid of a child process; -1 for any
     state: str = "none"  # of the holder: none, known, ended, unknown
     holder: Optional[int] = None  # if known, index of the stack
     keeper: Optional[int] = None  # if the holder is a fiber that is not known, the index of its thread's stack
-    confirmed: bool = False  # the waiter sleeps until it is woken, nobody has, and both sides' data agree
+    confirmed: bool = False  # the waiter sleeps until it is woken, nobody has woken it, and both sides' data agree
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Place(NamedTuple):
 
 class Locks:
     def __init__(self, walk: Walk, objects: Objects, stacks):
-        """STACKS: all of them, filled."""
+        """STACKS: all stacks of the process or core, with their frames."""
         self.walk = walk
         self.memory = walk.memory
         self.objects = objects
@@ -154,7 +154,7 @@ class Locks:
         return Place(frame, method, value, self.objects.typed(value))
 
     def _by_receiver(self, place, caller):
-        """The wait of a method whose receiver is waited for."""
+        """The wait of a method that waits for its receiver."""
         typed, method = place.typed, place.method
         if typed is None:
             return None
@@ -191,7 +191,7 @@ class Locks:
         return wait
 
     def _by_method(self, place):
-        """The wait of a method of Ruby's own that waits for no object."""
+        """The wait of one of Ruby's own methods that wait for no object, such as Kernel#sleep."""
         if place.method not in (b"sleep", b"stop", b"system", *WAITING):
             return None
         entry = self.walk.method_entry(place.frame.ep)
@@ -227,8 +227,8 @@ class Locks:
         return flonum(value) if value & 3 == 2 else None
 
     def _monitor_mutex(self, typed):
-        """The Mutex of a Monitor, a VALUE; 0 if it is no Monitor. Its struct is of an extension, which often has no debug
-        info: then the word is looked for that refers to a Mutex."""
+        """The Mutex of a Monitor, a VALUE; 0 if the object is not a Monitor. The struct of a Monitor belongs to an extension,
+        which often has no debug info. In that case, searches the struct for the word that refers to a Mutex."""
         if typed.name != MONITOR:
             return 0
         if self.memory.has("rb_monitor", "mutex"):
@@ -272,7 +272,7 @@ class Locks:
         return found
 
     def _owner(self, mutex):
-        """A pair: the index of who holds a Mutex, or None if it is not known; and the state of the holder."""
+        """A pair: the index of the entry that holds a Mutex, or None if it is not known; and the state of the holder."""
         memory = self.memory
         for path, known in (("ec_serial", self._serials), ("fiber", self._fibers), ("th", self._threads)):
             if memory.has(MUTEX, path):
@@ -285,7 +285,7 @@ class Locks:
         raise Unreadable("this Ruby does not tell who holds a Mutex")
 
     def _other_fiber(self, fiber):
-        """Like _owner(), for a fiber that is in no list, because this Ruby keeps none. Its object must refer to it."""
+        """Like _owner(), for a fiber that is in no list, because this Ruby keeps none. The fiber's object must refer to it."""
         memory = self.memory
         try:
             found = self.objects.typed(memory.get(fiber, FIBER, "cont.self"))
@@ -306,7 +306,7 @@ class Locks:
         return self._fibers[fiber], "known"
 
     def _holder_of(self, mutex):
-        """The state and the index of the holder of a Mutex, and the index of the thread in whose list it is."""
+        """The state and the index of the holder of a Mutex, and the index of the thread whose list contains the Mutex."""
         index, state = self._owner(mutex)
         keeper = self._keepers.get(mutex)
         if state == "known" and keeper is not None:
@@ -339,7 +339,7 @@ class Locks:
             wait.state, entry.problem = "unknown", str(problem)
 
     def _note_held(self, index):
-        """Gives the Mutexes of a thread to its fibers that hold them."""
+        """Adds each Mutex in a thread's list to the entry that holds it."""
         for mutex in [mutex for mutex, keeper in self._keepers.items() if keeper == index]:
             try:
                 state, holder, _ = self._holder_of(mutex)
@@ -372,7 +372,7 @@ class Locks:
         return self.objects.class_name(self.objects.class_of(value)) if value else None
 
     def _sleeps(self, stack):
-        """Whether a thread waits until somebody wakes it, and nobody has (vm_core.h, RUBY_VM_INTERRUPTED)."""
+        """Whether a thread waits until somebody wakes it, and nobody has woken it (vm_core.h, RUBY_VM_INTERRUPTED)."""
         if stack.reason or stack.status != "stopped_forever" or any(f.kind == "unreadable" for f in stack.frames):
             return False
         flag = self.memory.get(stack.ec, EC, "interrupt_flag")
@@ -405,7 +405,7 @@ class Locks:
     # ---- deadlocks
 
     def _edges(self, index):
-        """Who must go on before an entry can: the holder; and for a suspended fiber, the current fiber of its thread."""
+        """The entries that must go on first: the holder; and for a suspended fiber, the current fiber of its thread."""
         entry = self.entries[index]
         if entry.wait and entry.wait.confirmed and entry.wait.holder is not None:
             yield entry.wait.holder

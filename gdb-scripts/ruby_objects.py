@@ -49,7 +49,7 @@ class Objects:
         return not value & IMMEDIATE_MASK and value > self.memory.constant("RUBY_Qnil")
 
     def mains(self):
-        """The `main` objects. Since 4.0, each box has its own `main` (internal/box.h). A layout file does not tell those."""
+        """The `main` objects. Since 4.0, each box has its own (internal/box.h); a layout file does not tell where these are."""
         memory, vm = self.memory, self.vm
         if memory.has("rb_vm_struct", "top_self"):
             return [memory.get(vm, "rb_vm_struct", "top_self")]
@@ -131,7 +131,7 @@ class Objects:
             yield key, memory.word(start + 8 * index)
 
     def _fields(self, holder):
-        """The address of the fields that an object of Ruby itself holds (internal/imemo.h, rb_imemo_fields_ptr(), 4.0)."""
+        """The address of the fields in an internal object of Ruby (internal/imemo.h, rb_imemo_fields_ptr(), 4.0)."""
         memory = self.memory
         if not self.is_object(holder):  # the shape then has no fields
             return 0
@@ -241,7 +241,7 @@ class Objects:
         return ids
 
     def _ids_of_class(self, klass):
-        """Up to 3.1, {index: ID} by the class (variable.c, iv_index_tbl)."""
+        """Up to 3.1: the IDs of the instance variables of a class, by their indexes (variable.c, iv_index_tbl)."""
         memory = self.memory
         table = memory.get(self._extension(klass), CLASSEXT, "iv_index_tbl")
         found = {}

@@ -18,8 +18,9 @@ LOWEST = 1 << 16  # no object is below this address (vm.mmap_min_addr)
 SERIALS = range(100, 1 << 28)  # how many names a Ruby that runs can have
 # The ID of an operator of one character is its code (id.h, 1.9.3 to 4.0).
 PLUS = ord("+")
-# shape.h, INVALID_SHAPE_ID and the first shapes, 3.3 to 3.4: the parent of the first shape is at least this; shapes
-# without a parent have low numbers. So many shapes are looked at, and so many must have the name of a variable.
+# shape.h, INVALID_SHAPE_ID and the first shapes, 3.3 to 3.4: the parent of the first shape is at least NO_PARENT; shapes
+# without a parent have numbers below ROOTS_END. SHAPES_SEEN is the number of shapes that are looked at, and ENOUGH_NAMES how
+# many of these must have the name of a variable.
 NO_PARENT = 0x7FFF
 ROOTS_END, SHAPES_SEEN, ENOUGH_NAMES = 16, 48, 2
 
@@ -65,7 +66,7 @@ def _choose(module):
 
 
 def _settle(layout, module):
-    """LAYOUT, ready for a process or core. Raises Unreadable if the layout does not fit."""
+    """Prepares LAYOUT for a process or core, and returns it. Raises Unreadable if the layout does not fit."""
     memory = Memory(layout)
     layout.forget_addresses()
     layout.finders = {
@@ -74,7 +75,7 @@ def _settle(layout, module):
         SHAPES: lambda: _search(memory, module, _is_shape_tree, "the array of shapes"),
     }
     if not _is_vm(memory, layout.address(VM), memory.pointer(VM)):
-        raise Unreadable(f"the VM is not as {layout.words} says")
+        raise Unreadable(f"the VM does not fit {layout.words}")
     layout.address(SYMBOLS)
     return layout
 

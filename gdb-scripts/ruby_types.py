@@ -51,7 +51,8 @@ def _lookup_struct(name):
 
 
 def _find_field(record: gdb.Type, name: str):
-    """A pair: the field NAME of RECORD or of an anonymous member of RECORD, and its offset in RECORD in bits."""
+    """A pair: the field NAME, and its offset in bits from the start of RECORD. The field belongs to RECORD itself, or
+    to an anonymous member of RECORD."""
     for field in record.fields():
         if not hasattr(field, "bitpos"):
             continue
@@ -134,7 +135,7 @@ class Types:
         return "this Ruby's debug info"
 
     def struct(self, name):
-        """The struct with one of the names in NAME, which are separated by "|"."""
+        """The struct named NAME. If NAME contains several names, separated by "|": the first struct that exists."""
 
         def find():
             return next((found for found in map(find_struct, name.split("|")) if found is not None), None)

@@ -163,7 +163,8 @@ class Walk:
             self.problems.append(f"the list of fibers cannot be read to its end: {problem}")
 
     def _first_jit_cont(self, found):
-        """The first item of the list. Without a symbol for it, the items of the threads' fibers lead to it."""
+        """The first item of the list. If gdb finds no symbol first_jit_cont, the code starts at the item of a thread's
+        fiber, and goes back to the first item."""
         memory = self.memory
         if self.types.address("first_jit_cont") is not None:
             return memory.pointer("first_jit_cont")
@@ -176,10 +177,10 @@ class Walk:
             if not before:
                 return item
             item = before
-        raise Unreadable("it does not begin")
+        raise Unreadable("its first item was not found")
 
     def fiber_stack(self, ec, threads):
-        """The stack of a suspended fiber, not filled. THREADS: stacks by the addresses of their threads."""
+        """The stack of a suspended fiber, without its frames. THREADS: from the address of a thread to its stack."""
         thread = self.memory.get(ec, EC, "thread_ptr")
         fiber = self.memory.get(ec, EC, "fiber_ptr")
         stack = Stack(thread, ec, fiber=fiber)

@@ -317,7 +317,7 @@ def test_refusals(ruby, start, tmp_path):
         "rb-locals 12345": "rb-threads",
         "rb-locks all": "Usage: rb-locks",
         "rb-threads all": "Usage: rb-threads",
-        f"rb-layout {tmp_path}/empty.layout": "the VM is not as the layout empty.layout says",
+        f"rb-layout {tmp_path}/empty.layout": "the VM does not fit the layout empty.layout",
     }
     target = start(ruby, "blocks.rb")
     result = attach(target.pid, "python import sys; sys.stderr.write('begin\\n')", *mistakes)

@@ -38,8 +38,9 @@ struct error *error_no_ruby(const char *format, ...) __attribute__((format(print
 /*
  * The functions error_prefix() and error_append() format a text as printf(3) does. The function error_prefix() puts the
  * text and ": " in front of the message of an error. The function error_append() appends the text to the message. The
- * functions error_prefix() and error_append() return the error, or NULL if `error` is NULL. They never fail: if out of
- * memory, they leave the message unchanged. The message of the static error (see error_no_memory()) never changes.
+ * functions error_prefix() and error_append() return the error, or NULL if `error` is NULL. They never fail: if there
+ * is not enough memory, they leave the message unchanged. The message of the static error (see error_no_memory()) never
+ * changes.
  */
 struct error *error_prefix(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct error *error_append(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,6 +1,6 @@
 /*
- * Named values that describe one thing, such as a file descriptor: each kind of thing has other values. The names are
- * those of the JSON output.
+ * Named values that describe one thing, such as a file descriptor. Each kind of thing has different values. The names
+ * are the same as in the JSON output.
  */
 #ifndef RBDUMP_FACTS_H
 #define RBDUMP_FACTS_H
@@ -30,7 +30,7 @@ struct facts {
 /* Frees the memory, and leaves no facts. */
 void facts_clear(struct facts *facts);
 
-/* How many bytes of memory the facts take, without the struct itself and without what malloc() adds. */
+/* Returns how many bytes of memory the facts take, not counting the struct itself and the overhead of malloc(). */
 size_t facts_bytes(const struct facts *facts);
 
 /*
@@ -38,13 +38,13 @@ size_t facts_bytes(const struct facts *facts);
  * enough memory, they set `failed`.
  */
 
-/* Adds text of any bytes. Bytes that are not valid UTF-8 are written as text_add() writes them. */
+/* Adds a text, which may contain any bytes. Bytes that are not valid UTF-8 are written as text_add() writes them. */
 void facts_add_bytes(struct facts *facts, const char *name, const void *bytes, size_t length);
 void facts_add_text(struct facts *facts, const char *name, const char *text);
 void facts_add_number(struct facts *facts, const char *name, int64_t number);
 void facts_add_flag(struct facts *facts, const char *name, bool flag);
 
-/* Adds an empty list, unless there is a list of this name. */
+/* Adds an empty list, unless there is already a list with this name. */
 void facts_add_list(struct facts *facts, const char *name);
 
 /*
@@ -53,16 +53,16 @@ void facts_add_list(struct facts *facts, const char *name);
  */
 struct facts *facts_add_item(struct facts *facts, const char *name);
 
-/* Returns the fact of this name; NULL if there is none. */
+/* Returns the fact with this name, or NULL if there is no such fact. */
 const struct fact *facts_find(const struct facts *facts, const char *name);
 
-/* Returns a text; NULL if there is none of this name. */
+/* Returns the text with this name, or NULL if there is no such text. */
 const char *facts_text(const struct facts *facts, const char *name);
 
-/* Returns a number; `otherwise` if there is none of this name. */
+/* Returns the number with this name, or `otherwise` if there is no such number. */
 int64_t facts_number(const struct facts *facts, const char *name, int64_t otherwise);
 
-/* Returns a flag; false if there is none of this name. */
+/* Returns the flag with this name, or false if there is no such flag. */
 bool facts_flag(const struct facts *facts, const char *name);
 
 #endif

@@ -34,8 +34,8 @@ void priority_lower(void);
 bool priority_is_real_time(void);
 
 /*
- * Lets other threads of the machine go first: raises the nice value of the calling thread to PRIORITY_NICE, and so also
- * of the threads that it creates from now on. Does nothing if the nice value is already that high. An ordinary user
+ * Lets other threads of the machine go first: raises the nice value of the calling thread to PRIORITY_NICE. The threads
+ * that it creates from now on inherit this value. Does nothing if the nice value is already that high. An ordinary user
  * cannot lower the nice value again.
  */
 void priority_give_way(void);

@@ -1,7 +1,7 @@
 /*
- * Opens a file for reading that is already open with O_PATH. Whoever finds a file whose path a target chooses first
- * asks what it is: to open a device or a FIFO can have effects, even if nothing is read. A watchdog timer starts, and
- * then resets the machine.
+ * Opens a file for reading that is already open with O_PATH. If a target has chosen the path of a file, rbdump first
+ * opens the file with O_PATH, to find out what it is. This is necessary because opening a device or a FIFO can have
+ * effects, even if nothing is read. For example, a watchdog timer starts when it is opened, and later resets the machine.
  */
 #ifndef RBDUMP_REOPEN_H
 #define RBDUMP_REOPEN_H

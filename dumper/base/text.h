@@ -52,8 +52,8 @@ void text_print_json(const char *text, FILE *stream);
 void text_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Shortens what was added to a text from `before` on, if it is longer than `max` bytes. A character stays whole. "…" stands
- * for what is left out.
+ * Shortens the part of a text that begins at the offset `before`, if this part is longer than `max` bytes. Does not cut a
+ * character into pieces. Appends "…" in place of what is left out.
  */
 void text_shorten(struct text *text, size_t before, size_t max);
 

@@ -16,7 +16,7 @@ enum colour_when { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 struct dump_options {
 	struct target_options target;
 	bool json;
-	bool all; /* text shows each thread alone, in Ruby's order */
+	bool all; /* text shows each thread separately, in Ruby's order */
 	enum colour_when colour;
 	unsigned int
 	    looks; /* for dump_watch() and dump_merged(): how many looks; 0: dump_watch() does not end by itself */
@@ -36,7 +36,8 @@ struct dump_options {
 struct error *dump_main(const struct dump_options *options, enum exit_status *status);
 
 /*
- * Looks at a live process repeatedly, and prints the stacks of each look, with what each thread has done since the look before.
+ * Looks at a live process repeatedly, and prints the stacks of each look, with what each thread has done since the previous
+ * look.
  * On a terminal, each look replaces the one before. In JSON, each look is one object on one line. Ends after `options->looks`
  * looks, at ^C or SIGTERM, or if the process has ended or has called exec; a message on standard error says so.
  *

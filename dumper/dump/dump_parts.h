@@ -26,7 +26,7 @@ struct error *dump_add_details(const struct dump_options *options, const struct 
 struct render_style dump_style(const struct dump_options *options);
 
 /*
- * Whether standard output is a terminal that obeys control sequences. The environment variable TERM says so.
+ * Whether standard output is a terminal that obeys control sequences, according to the environment variable TERM.
  */
 bool dump_to_terminal(void);
 

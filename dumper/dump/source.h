@@ -2,8 +2,8 @@
  * Adds lines of the source to the frames of a trace: the current line, and SOURCE_AROUND lines before and after it.
  *
  * The files of a live process are read in the root of that process (/proc/PID/root), as they are now. If a file was written
- * to after the process began, the lines may be others than those that run: then this is said. The files for a core are read
- * on this machine, in rbdump's own root; there the time of the core file counts.
+ * to after the process began, the lines may differ from those that run; the trace then says so. The files for a core are
+ * read on this machine, in rbdump's own root. For them, the time of the core file counts, not the time when the process began.
  */
 #ifndef RBDUMP_DUMP_SOURCE_H
 #define RBDUMP_DUMP_SOURCE_H

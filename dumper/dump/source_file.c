@@ -41,7 +41,7 @@ static const char *reason_of(int number)
 		return "there is no such file";
 	case EACCES:
 	case EPERM:
-		return "the file may not be read";
+		return "no permission to read the file";
 	case ELOOP:
 		return "the path has too many symbolic links";
 	case ENOSYS:

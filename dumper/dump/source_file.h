@@ -1,7 +1,8 @@
 /*
- * Reads a file of source code that a target names. The target chooses the path, and what is there: so the file is looked up
- * within the target's own root, only a regular file that is stored somewhere is read (none of procfs), at most
- * SOURCE_FILE_BYTES of it, and a file system that does not answer does not keep rbdump waiting.
+ * Reads a file of source code that a target names. The target chooses the path, and also the file at this path. So the file
+ * of a live process is looked up within the process's own root. It is read only if it is a regular file that is really
+ * stored, and is not made up by the kernel (as in procfs). At most SOURCE_FILE_BYTES of it are read. If the file system
+ * does not answer, rbdump stops waiting.
  */
 #ifndef RBDUMP_DUMP_SOURCE_FILE_H
 #define RBDUMP_DUMP_SOURCE_FILE_H

@@ -397,8 +397,8 @@ void stop_guard_keep(void)
 	if (had_one)
 		fprintf(
 		    stderr,
-		    "rbdump: the guard has ended, and another one cannot be started: %s. Until it can be, this process "
-		    "makes sure that recorded processes go on\n",
+		    "rbdump: the guard has ended, and another one cannot be started: %s. Until a guard can be started, "
+		    "this process makes sure that recorded processes go on\n",
 		    strerror(no_guard));
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	for (uint32_t i = 0; i < guarded->used && i < HOLDS; i++)

@@ -4,16 +4,17 @@
  *
  * The extension keeps its records in structs of its own. No layout has these structs: they are not in the file that
  * contains Ruby, and distributions ship objspace.so without debug info. So rbdump recognises them by what is in them:
- *   - A variable of objspace.so points to a struct traceobj_arg. This struct has one or two TracePoints, and behind them
- *     two st_tables: that of the objects, whose keys are addresses of slots, and that of the texts.
+ *   - A variable of objspace.so points to a struct traceobj_arg. This struct begins with TracePoints (one or two, or
+ *     none any more). Behind them are two st_tables: the table of the objects, whose keys are addresses of slots, and the
+ *     table of the texts.
  *   - The table of the objects leads to a struct allocation_info for each object. Its words have had the same order in
  *     each release that has it. Nevertheless, each one is checked before it is used: a path and the name of a class are
  *     keys of the table of texts, a method is a Symbol or nil, and the generation is not later than now.
- * A record that does not pass is not given, but counted. So if the extension changes its structs, no records are found, or
- * all are refused.
+ * A record that does not pass these checks is not returned, but only counted. So if the extension changes its structs, no
+ * records are found, or all are refused.
  *
- * If the program has stopped to record, the records stay as they were. So, as in Ruby's own dump, a record can be of an
- * object that has had the slot before. rbdump leaves it out if that object was of another type.
+ * If the program has stopped recording, the records stay as they were. So, as in Ruby's own dump, a record can be of an
+ * earlier object in the same slot. rbdump leaves the record out if the earlier object was of another type.
  *
  * Based on Ruby's sources, ext/objspace/object_tracing.c and objspace.h, v2_1_0 to v4_0_5 and head.
  */
@@ -51,7 +52,7 @@ void allocation_sites_destroy(struct allocation_sites *sites); /* NULL is fine *
 bool allocation_sites_find(struct allocation_sites *sites, uint64_t object, uint64_t flags,
 			   struct allocation_site *ret);
 
-/* How many records were left out until now because they are of an object of another type, which has had the slot before. */
+/* How many records were left out until now because they are of an earlier object in the slot, of another type. */
 uint64_t allocation_sites_of_others(const struct allocation_sites *sites);
 
 /*

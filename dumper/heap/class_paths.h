@@ -1,11 +1,11 @@
 /*
  * The ways in which the objects of each class are kept alive: the shortest paths from the roots, merged.
  *
- * The objects at the ends of paths with the same steps are one group. A step is the class of the object, and how the object
- * before it refers to it, if that tells something: a constant, a variable, a member; but not the index of an element. If
- * more than some objects are at the same step already, how they refer to the next ones is left out, so that groups stay few.
- * Steps between objects of the same class are one step: so a linked list is one step. A step has no address in it, so paths
- * of different looks can be compared.
+ * The objects at the ends of paths with the same steps are one group. A step is the class of an object, and the way in which
+ * the previous object refers to it. This way is part of the step only if it has a useful name: a constant, a variable or a
+ * member, but not the index of an element. It is also left out if there are too many objects at the previous step, because
+ * there would be too many groups. Steps between objects of the same class are one step: so a linked list is one step. A step
+ * has no address in it, so paths of different looks can be compared.
  *
  * Memory: 24 bytes for each slot, and some 60 for each group.
  */
@@ -16,7 +16,7 @@
 #include "heap/graph_look.h"
 
 struct class_path {
-	uint32_t parent; /* the group of the objects before; 0: the roots. Group 0 stands for the roots */
+	uint32_t parent; /* the group of the previous objects; 0: the group that stands for the roots */
 	uint32_t node;	 /* one of the objects */
 	uint32_t label;	 /* index in `labels`: how they are referred to; 0: not told */
 	uint16_t group;	 /* their group in the census */
@@ -38,7 +38,7 @@ struct class_paths {
 };
 
 /*
- * Finds the groups. Uses look->graph.sizes for other numbers. The caller always calls class_paths_clear().
+ * Finds the groups. Overwrites look->graph.sizes. The caller always calls class_paths_clear().
  * Returns false if there is not enough memory.
  */
 bool class_paths_find(struct graph_look *look, struct class_paths *ret);

@@ -4,7 +4,8 @@
  *
  * A class or module that retains much has a frame of its own. All other objects are merged by class. Objects that are kept
  * by objects of the same class share their frame: so a linked list is one frame. Frames with less than a ten-thousandth of
- * all bytes are merged into one frame "(smaller)". What is too deep is in the deepest frame above it.
+ * all bytes are merged into one frame "(smaller)". Objects that are too deep for frames of their own are
+ * part of the deepest frame above them.
  *
  * Memory: 12 bytes for each node, and some 60 for each frame before they are merged.
  */

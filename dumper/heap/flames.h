@@ -14,13 +14,13 @@
 /* No frame has this index. */
 #define FLAMES_NONE UINT32_MAX
 
-/* One frame. What is of the frame itself, without the frames below it. */
+/* One frame. Its bytes and objects do not include those of the frames below it. */
 struct flame {
 	uint32_t parent;		    /* index; 0 for the root, which is its own parent */
 	char *name;			    /* of a class or a type; NULL for the root */
 	const char *type;		    /* of its objects, such as "T_STRING"; NULL: of several types */
 	bool is_age;			    /* the frame stands for all objects of one age */
-	uint64_t slot_bytes, outside_bytes; /* if places do not matter, only the sum counts */
+	uint64_t slot_bytes, outside_bytes; /* only the sum counts if `places` is false */
 	uint64_t objects;
 };
 
@@ -49,7 +49,7 @@ struct flames_about {
 	const char *facts;  /* what was looked at, and how */
 	const char *counts; /* how many objects there are */
 	const char *remark; /* sentences, without the last full stop */
-	bool places;	    /* tell bytes in slots and outside the heap from each other */
+	bool places;	    /* show bytes in slots and bytes outside the heap separately */
 };
 
 /* Write the frames. They return false if there is not enough memory. The caller checks the stream. */

@@ -1,5 +1,5 @@
 /*
- * Writes frames of memory (flames.h) as the user wants it, with what is to be known of the look.
+ * Writes frames of memory (flames.h) in the format that the user wants, with facts about the look.
  */
 #ifndef RBDUMP_FLAMES_OUTPUT_H
 #define RBDUMP_FLAMES_OUTPUT_H

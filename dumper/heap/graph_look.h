@@ -21,9 +21,9 @@ struct graph_look {
 };
 
 /*
- * Reads the heap: while the process is stopped, if options->stop; else some times, if a collection has begun meanwhile. Then
- * finds the paths. Fails, among other reasons, if the process has ended, or if there is not enough memory. The caller keeps
- * the options and the session until graph_look_clear(), which it always calls.
+ * Reads the heap, and then finds the paths. If options->stop, the process is stopped meanwhile. Otherwise, the heap is read
+ * again, a few times at most, if a collection has begun meanwhile. Fails, among other reasons, if the process has ended, or if
+ * there is not enough memory. The caller keeps the options and the session until graph_look_clear(), which it always calls.
  */
 struct error *graph_look_begin(const struct heap_options *options, struct session *session, struct graph_look *ret);
 void graph_look_clear(struct graph_look *look);
@@ -35,9 +35,10 @@ void graph_look_clear(struct graph_look *look);
 size_t graph_look_doubts(const struct graph_look *look, const char *ret[GRAPH_LOOK_DOUBTS]);
 
 /*
- * Appends how an object is referred to by another one, for example "@name"; if `parent` is 0, which root refers to it. If no
- * root does, but `paths` leads to it, appends how the object before it refers to it, and that object.
- * Appends nothing if that is not known. Returns how certain the reference is.
+ * Appends how the object `parent` refers to the object `node`, for example "@name". If `parent` is 0, appends which root
+ * refers to `node`. If no root does, but the shortest path leads to `node` through another object, appends how that object
+ * refers to `node`, and a description of that object. Appends nothing if the reference is not known. Returns how certain the
+ * reference is.
  */
 enum ref_certainty graph_look_add_label(struct graph_look *look, uint32_t parent, uint32_t node, struct text *text);
 

@@ -1,5 +1,5 @@
 /*
- * What the JSON of each look at the references of a heap begins with, and how objects are in it.
+ * Makes the first members of the JSON that each look at the references of a heap writes, and single values for this JSON.
  */
 #ifndef RBDUMP_HEAD_JSON_H
 #define RBDUMP_HEAD_JSON_H
@@ -20,7 +20,7 @@ struct json_t;
 struct json_t *head_json(const struct target_options *target, const struct heap_reading *reading, double pause_ms,
 			 bool collected);
 
-/* Integers of any size, addresses, and texts; the last becomes null if it is empty, and is cleared. */
+/* Make values. An integer above INT64_MAX becomes INT64_MAX. An empty text becomes null. The text is always cleared. */
 struct json_t *head_json_integer(uint64_t value);
 struct json_t *head_json_address(uint64_t address); /* 0: null */
 struct json_t *head_json_text(struct text *text);

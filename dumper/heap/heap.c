@@ -363,7 +363,8 @@ static struct error *add_paths(const struct heap_options *options, struct sessio
 {
 	if (!progress_was_interrupted())
 		return row_paths_add(options, session, histogram);
-	histogram->path_doubts[histogram->nr_path_doubts++] = "^C came before the paths were read, so there are none.";
+	histogram->path_doubts[histogram->nr_path_doubts++] =
+	    "^C came before the paths were read, so no paths are shown.";
 	return NULL;
 }
 

@@ -5,7 +5,8 @@
  *
  * After a collection has marked the live objects, Ruby sweeps the pages one by one while the program runs: it frees the
  * objects that are not marked. Until a page is swept, its marks tell which of its objects are dead. So the marks of a
- * page are copied before its slots, and again if the collector is running right after that: so no page is half swept.
+ * page are copied before its slots. They are copied again if the collector is running right after that, because it may
+ * just be sweeping the page.
  *
  * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c, since 3.4 gc/default/default.c (gc_sweep_page, which clears
  * before_sweep first; NUM_IN_PAGE; gc_setup_mark_bits).

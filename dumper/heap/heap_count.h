@@ -84,8 +84,8 @@ void heap_count_sizes(struct heap_count *count);
 void heap_count_twice(struct heap_count *count);
 
 /*
- * The same, with heap_count_sizes(), which was called just before, as the first reading. This saves a reading, but a
- * reading of the sizes takes so long that the ranges are wide if the program makes objects.
+ * Like heap_count_twice(), but the first reading is that of heap_count_sizes(), which the caller has called just before.
+ * This saves a reading, but a reading of the sizes takes so long that the ranges are wide if the program makes objects.
  */
 void heap_count_after_sizes(struct heap_count *count);
 

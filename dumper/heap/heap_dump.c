@@ -63,8 +63,9 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 	if (result->empty > 0)
 		note("Slots that have no object, although something refers to them (type NONE): %" PRIu64 "; %s",
 		     result->empty,
-		     walk->runs ? "their objects were made or freed meanwhile, or what refers to them is no reference."
-				: "what refers to them is no reference.");
+		     walk->runs ? "their objects were made or freed meanwhile, or the words that refer to them are not "
+				  "references."
+				: "the words that refer to them are not references.");
 	if (progress_was_interrupted())
 		note("^C ended the reading, so only part of the heap was written.");
 	else if (walk->incomplete)
@@ -77,8 +78,8 @@ static void tell_sites(const struct allocation_sites *sites)
 
 	if (others > 0)
 		note("%" PRIu64
-		     " records of where an object was allocated are left out: each is of an object of another "
-		     "type, which has had the slot before.",
+		     " records of where an object was allocated are left out: each belongs to an earlier object of "
+		     "another type in the same slot.",
 		     others);
 	if (refused > 0)
 		note("%" PRIu64
@@ -161,8 +162,7 @@ static struct error *read_for_pause(void *context, bool runs, uint64_t deadline_
 	if (!prepare(dumping, runs, deadline_ns) || !write_objects(dumping, dumping->held))
 		return error_no_memory();
 	if (fflush(dumping->held) != 0 || ferror(dumping->held))
-		return error_create(EXIT_FAILED,
-				    "the objects do not fit into memory: %s; do not give --stop, or read a core",
+		return error_create(EXIT_FAILED, "the objects do not fit into memory: %s; omit --stop, or read a core",
 				    strerror(errno));
 	return NULL;
 }

@@ -58,7 +58,7 @@ void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk 
 /* Whether a node is a class or a module. */
 bool heap_graph_is_module(const struct heap_graph *graph, const struct layout *layout, uint32_t node);
 
-/* As heap_graph_add_text(), but without the address, so that the same class has the same text in all looks. */
+/* Like heap_graph_add_text(), but without the address, so that the same class has the same text in all looks. */
 void heap_graph_add_plain(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node,
 			  struct text *text);
 

@@ -25,10 +25,13 @@ struct error *heap_open_check_alive(const struct session *session, const struct 
  */
 void heap_open_print_nearest(const struct session *session, const char *prefix, FILE *stream);
 
-/* More bytes than the objects of the target own together: each has memory of its own. At most OBJECT_OWNED_MAX. */
+/*
+ * An upper bound for the bytes that all objects of the target own together; objects do not share the memory that they own. At
+ * most OBJECT_OWNED_MAX.
+ */
 uint64_t heap_open_most_bytes(const struct target *target);
 
-/* Sets the limits of a walk to what the objects of the target can have. */
+/* Sets the limits of a walk, which follow from heap_open_most_bytes(). */
 void heap_open_limit(const struct target *target, struct heap_walk *walk);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * One reading of a heap with its references: what a walk over the objects (heap_walk.h) and a look at the roots
- * (ruby/heap_roots.h) need, set up in one place for all that follow references.
+ * One reading of a heap with its references. Sets up what a walk over the objects (heap_walk.h) and a look at the roots
+ * (ruby/heap_roots.h) need. All code that follows references uses this module.
  *
  * The order: heap_reading_begin(), once. Then for each reading: heap_reading_prepare(), heap_reading_roots(), and
- * heap_walk_each() of the walk; the last two in either order. At last heap_reading_clear(), also after a failure.
+ * heap_walk_each() of the walk; the last two in either order. Finally heap_reading_clear(), also after a failure.
  */
 #ifndef RBDUMP_HEAP_READING_H
 #define RBDUMP_HEAP_READING_H
@@ -41,8 +41,8 @@ bool heap_reading_prepare(struct heap_reading *reading, bool runs, uint64_t dead
 bool heap_reading_roots(struct heap_reading *reading);
 
 /*
- * Finds out whether a collection has begun since heap_reading_prepare(), or whether Ruby does not tell. If so, references
- * that were read can lead to slots that other objects have now.
+ * Finds out whether a collection has begun since heap_reading_prepare(). If so, references that were read can lead to slots
+ * that other objects have now. *ret also receives true if Ruby does not tell whether a collection has begun.
  * Returns false if there is not enough memory.
  */
 bool heap_reading_collected(const struct heap_reading *reading, bool *ret);

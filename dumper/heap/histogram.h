@@ -10,7 +10,7 @@
 
 #include "heap/heap_count.h"
 
-/* The most paths of one class that are kept, of each look of a comparison. */
+/* The most paths of one class that are kept; in a comparison, for each of the two looks. */
 #define HISTOGRAM_PATHS_MAX 200
 
 /* The most sentences about paths: see graph_look_doubts(). */
@@ -48,7 +48,10 @@ struct heap_path {
 	char *text; /* its steps (class_paths.h) */
 	uint64_t objects;
 	uint64_t before; /* how many objects the earlier histogram has with these steps */
-	/* The earlier histogram has only the paths with most objects, and not this one: `before` is at most so many. */
+	/*
+	 * The earlier histogram does not have this path, but has only the paths with most objects. `before` is then the
+	 * most that is possible, but not more than `objects`.
+	 */
 	bool before_not_known;
 };
 
@@ -61,9 +64,9 @@ struct heap_row {
 	struct {
 		uint64_t objects, slot_bytes, owned_bytes;
 	} before; /* in the earlier histogram that this one is compared with */
-	uint64_t
-	    least_before; /* the fewest objects of a path of the earlier histogram, if that has not all paths; else 0 */
-	/* The paths, those with most objects first; of a comparison with paths, those that grew most. Can be missing. */
+	/* If the earlier histogram does not have all paths: the fewest objects of any path that it has. Otherwise 0. */
+	uint64_t least_before;
+	/* The paths, those with most objects first; in a comparison with paths, those that grew most. Can be missing. */
 	struct heap_path *paths;
 	size_t nr_paths, paths_capacity;
 };
@@ -87,7 +90,7 @@ struct histogram {
 	struct heap_row *rows; /* the row with the most bytes is the first; with `has_before`, the one that grew most */
 	size_t nr_rows, rows_capacity;
 	bool no_ages, no_shady; /* this Ruby, or the layout, does not tell which objects are old, or shady */
-	bool has_before;	/* `before` of each row is set, and what follows is known of the earlier histogram */
+	bool has_before;	/* `before` of each row is set; the next three members are of the earlier histogram */
 	pid_t pid_before;
 	unsigned int doubts_before;
 	bool incomplete_before;
@@ -116,7 +119,7 @@ bool histogram_add(struct histogram *histogram, const struct heap_row *row);
 void histogram_merge(struct heap_row *into, const struct heap_row *row);
 
 /*
- * Adds objects to the path of a row that has these steps, which is made if it is not there. If the row has very many paths,
+ * Adds objects to the path with these steps of a row. Makes the path if it is not there. If the row has very many paths,
  * no more are made. Returns false if there is not enough memory.
  *   text     malloc'ed; taken over in any case
  *   objects  how many there are
@@ -125,16 +128,16 @@ void histogram_merge(struct heap_row *into, const struct heap_row *row);
 bool histogram_add_path(struct heap_row *row, char *text, uint64_t objects, uint64_t before);
 
 /*
- * Sorts the paths of all rows. Keeps those with most objects, or those that have grown most. Of a comparison, also sorts the
- * rows: those whose paths keep most bytes more than before are the first. So what is garbage, but was not freed yet, does not
- * hide what leaks.
+ * Sorts the paths of all rows. Keeps those with most objects, or those that have grown most. In a comparison, also sorts the
+ * rows by how many more bytes their paths keep alive than before, the most first. So garbage that was not freed yet does not
+ * hide a leak.
  */
 void histogram_sort_paths(struct histogram *histogram);
 
-/* How many objects more than before the paths of a row keep, without paths that keep fewer. */
+/* How many more objects the paths of a row keep alive than before. Paths that keep fewer than before do not count. */
 uint64_t histogram_kept_growth(const struct heap_row *row);
 
-/* More than there are types. */
+/* More than the number of types. */
 #define HISTOGRAM_TYPES 64
 
 /*
@@ -151,7 +154,7 @@ int histogram_compare_names(const struct heap_row *a, const struct heap_row *b);
 
 /*
  * Writes a histogram.
- *   rows  how many rows are written at most; of a comparison, only those that have changed. One more row is written for the
+ *   rows  how many rows are written at most; in a comparison, only rows that have changed. One more row is written for the
  *         rest. 0: all
  */
 void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream);

@@ -15,10 +15,10 @@ struct json_t;
  */
 struct error *histogram_file_read(const char *file, struct json_t **ret);
 
-/* The error that a file is not such a file. */
+/* Returns the error that a file was not written by `rbdump heap --json`. */
 struct error *histogram_file_wrong(const char *file, const char *why);
 
-/* A number of the file, with an upper bound that no heap reaches; 0 if there is none. */
+/* A number of the file; 0 if the file does not have it. A number that is too large for any heap is reduced to a limit. */
 uint64_t histogram_file_count(const struct json_t *object, const char *key);
 
 /* The doubts of the file, as bits: 1 << enum heap_doubt. */
@@ -34,7 +34,7 @@ pid_t histogram_file_pid(const struct json_t *root);
 bool histogram_file_add_paths(const struct json_t *object, bool before, struct heap_row *row);
 
 /*
- * Makes the histogram that a file has. The texts of the histogram, other than those of rows, belong to `root`.
+ * Makes a histogram from the content of a file. The texts of the histogram, other than those of rows, belong to `root`.
  *   file  for messages
  *   root  as read by histogram_file_read()
  * The caller always calls histogram_clear(). Fails if there is not enough memory, or if an element of the classes is wrong.

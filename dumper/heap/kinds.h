@@ -20,8 +20,8 @@ struct kinds {
 struct kinds kinds_read(const struct layout *layout);
 
 /*
- * Whether the flags and the klass of an object (struct RBasic) tell its whole kind, but for `dead`. If not, the kind also
- * depends on the rest of the slot.
+ * Whether the flags and the klass of an object (struct RBasic) tell its whole kind, except for `dead`. If not, the kind
+ * also depends on the rest of the slot.
  */
 static inline bool kinds_are_told_by(const struct kinds *kinds, uint64_t flags, uint64_t klass)
 {

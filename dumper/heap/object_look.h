@@ -12,7 +12,7 @@
 #include "heap/kinds.h"
 #include "heap/options.h"
 
-/* The most references that are kept each way. */
+/* The most references that are kept in each direction. */
 #define OBJECT_LOOK_MAX ((size_t)1 << 24)
 
 /* A reference from one object to another. */
@@ -33,7 +33,7 @@ struct object_edges {
 struct object_look {
 	const struct target_options *target;
 	uint64_t address; /* of the object */
-	size_t limit;	  /* how many references are kept at most, each way, and roots */
+	size_t limit;	  /* how many references in each direction, and how many roots, are kept at most */
 	bool json;
 	bool found;
 	/* What is kept of the object itself. */

@@ -131,7 +131,7 @@ void object_look_text(struct object_look *look, FILE *stream)
 	if (!look->refs_known)
 		fputs(slot_is(walk->ruby->layout, look->flags, E_RUBY_T_DATA)
 			  ? " (this list is not certain)"
-			  : " (perhaps more: the layout lacks what leads to all its references)",
+			  : " (perhaps more: the layout lacks members that are needed to find all its references)",
 		      stream);
 	fputs(look->out.found > 0 ? ":\n" : "\n", stream);
 	for (size_t i = 0; i < look->out.count; i++) {

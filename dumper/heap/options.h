@@ -45,14 +45,14 @@ struct heap_options {
 	bool stop;	      /* stop the process while its heap is read */
 	double max_pause_ms;  /* how long the process may be stopped at most */
 	/*
-	 * How many rows the text has at most; 0: all. For HEAP_WHY and HEAP_DOMINATORS, this is about the rows below one row,
-	 * and `depth` is the most levels.
+	 * How many rows the text has at most; 0: all. For HEAP_WHY and HEAP_DOMINATORS, `rows` limits the rows below each row,
+	 * and `depth` limits the levels.
 	 */
 	size_t rows;
 	unsigned int depth;
 	bool paths;	  /* for HEAP_COUNTS: find out, too, how the objects of each class are kept alive */
-	const char *file; /* with `diff`: the heap is that of this file, written with HEAP_JSON; NULL: of `target` */
-	const char *diff; /* compare with this file, which was written with HEAP_JSON; NULL: with none */
+	const char *file; /* with `diff`: read the heap from this file, written with HEAP_JSON; NULL: from `target` */
+	const char *diff; /* compare with this file, which was written with HEAP_JSON; NULL: do not compare */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * The list of the heap's pages, copied at one moment. A running program puts pages into the list and takes pages out of
  * it, and then moves those behind them (gc.c, heap_page_allocate and heap_pages_free_unused_pages, v2_1_0 to v3_4_5). A
- * copy that is made meanwhile can lack a page that was there all the time. So the list is copied until it is the same
- * after the copy.
+ * copy that is made meanwhile can lack a page that was there all the time. So if the list has changed during the copy, it
+ * is copied again, up to a limit.
  */
 #ifndef RBDUMP_PAGE_LIST_H
 #define RBDUMP_PAGE_LIST_H
@@ -12,8 +12,8 @@
 struct page_list {
 	struct memory *memory;
 	struct heap_pages pages; /* the state of a walk over the list */
-	bool moved;		 /* the list was never the same after the copy: pages can be missing */
-	/* For page_list_next(): the descriptions of some pages, and for how many pages these are good. */
+	bool moved;		 /* the list changed during each copy: pages can be missing */
+	/* For page_list_next(): a copy of the descriptions of some pages, and how many of these pages come next. */
 	memory_source *source;
 	void *context;
 	struct memory *descriptions;
@@ -30,8 +30,8 @@ bool page_list_read(const struct ruby *ruby, memory_source *source, void *contex
 void page_list_clear(struct page_list *list); /* a zeroed struct is fine */
 
 /*
- * Reads the next page, as heap_pages_next(). The descriptions are copied some at a time, and then forgotten, so this takes
- * the same memory for any heap. Returns false at the end of the list, or if there is not enough memory: then
+ * Reads the next page, as heap_pages_next() does. The descriptions are copied a few at a time, and then forgotten, so this
+ * takes the same memory for any heap. Returns false at the end of the list, or if there is not enough memory: then
  * list->descriptions is NULL.
  */
 bool page_list_next(struct page_list *list, struct heap_page *ret);

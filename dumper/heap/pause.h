@@ -18,10 +18,11 @@ void pause_estimate_begin(struct pause_estimate *ret);
 /*
  * Call this function after that reading. Returns how long the process would be stopped, in milliseconds.
  *
- * While the process is stopped, rbdump runs at a real-time priority, if permitted, and then does not wait for a CPU. So
- * the time for which the reading has waited for a CPU does not count then: the estimate is the CPU time of all threads of
- * rbdump, or the elapsed time if that is shorter, because several threads have run at the same time. This is more than a
- * stop takes. Measured: 165 ms of CPU time and 260 to 460 ms of elapsed time beside other work, for a stop of 75 ms.
+ * While the process is stopped, rbdump runs at a real-time priority, if permitted, and then does not wait for a CPU. If it
+ * is permitted, the time for which this reading has waited for a CPU does not count: the estimate is the CPU time of all
+ * threads of rbdump, or the elapsed time if that is shorter, because several threads have run at the same time. The estimate
+ * is longer than the stop will be. Measured: 165 ms of CPU time and 260 to 460 ms of elapsed time beside other work, for a
+ * stop of 75 ms.
  */
 double pause_estimate_end(const struct pause_estimate *estimate);
 
@@ -33,7 +34,7 @@ struct pause_work {
 	 *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: no limit but that of the reading itself
 	 */
 	struct error *(*read)(void *context, bool runs, uint64_t deadline_ns);
-	/* Whether the time was over before the last reading had read all. */
+	/* Whether the deadline came before the last reading had read everything. */
 	bool (*is_late)(const void *context);
 	void *context;
 };

@@ -37,9 +37,10 @@ static void earlier(const struct histogram *histogram, FILE *stream)
 	if (histogram->incomplete_before && !(histogram->doubts_before >> HEAP_INTERRUPTED & 1))
 		fputs("The earlier file: Part of the heap could not be read.\n", stream);
 	if (histogram->has_paths && !histogram->has_paths_before)
-		fputs("The earlier file has no paths, so it is not known which of them have grown; write it with "
-		      "--paths.\n",
-		      stream);
+		fputs(
+		    "The earlier file has no paths, so it is not known which paths have grown; write the earlier file "
+		    "with --paths.\n",
+		    stream);
 }
 
 static void head(const struct histogram *histogram, FILE *stream)

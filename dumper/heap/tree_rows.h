@@ -17,18 +17,18 @@ struct tree_row {
 	uint64_t objects, weight;
 };
 
-/* What gets the rows, each before the rows below it. */
+/* Receives the rows. Each row comes before the rows below it. */
 struct tree_writer {
 	/*
 	 * A row begins.
 	 *   depth  how many levels are above
 	 */
 	void (*begin)(void *context, const struct tree_row *row, unsigned int depth);
-	/* The row that has begun last is the first of a linked list: the rows below it are those below the list's end. */
+	/* The row that began last is the first object of a linked list. The next rows are below the last object of the list. */
 	void (*list)(void *context, uint64_t more, unsigned int depth);
 	/* Other rows with enough weight are left out here, because they would be too many or too deep. */
 	void (*left_out)(void *context, unsigned int depth);
-	/* The row that has begun last, and has not ended, ends. */
+	/* A row ends: the one that began last, of those that have not ended yet. */
 	void (*end)(void *context);
 	void *context;
 };

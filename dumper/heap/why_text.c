@@ -117,7 +117,7 @@ static struct error *write_tree_text(const struct why_answer *answer, FILE *stre
 /* What an object may be to which no path leads. */
 static const char *why_not(const struct graph_look *look)
 {
-	return look->reading.walk.incomplete ? "garbage, or kept by what was not read" : "garbage";
+	return look->reading.walk.incomplete ? "garbage, or kept by something that was not read" : "garbage";
 }
 
 static void write_path_text(const struct why_answer *answer, FILE *stream)
@@ -157,7 +157,7 @@ static void write_found(const struct why_answer *answer, FILE *stream)
 	if (answer->reached == answer->found) {
 		fputs(answer->found == 1 ? "it\n" : "all of them\n", stream);
 	} else {
-		fprintf(stream, "all but %s, which may be %s\n", others, why_not(answer->look));
+		fprintf(stream, "all except %s, which may be %s\n", others, why_not(answer->look));
 		write_doubts(answer->look, stream);
 	}
 }

@@ -34,9 +34,9 @@ struct memory *memory_create(memory_source *source, void *context, size_t max_pa
 void memory_destroy(struct memory *memory); /* NULL is fine */
 
 /*
- * From this call on, a read does not fail if the snapshot would have too many pages: it drops all pages that were
+ * From this call on, a read does not fail if the snapshot would have too many pages: the read drops all pages that were
  * copied so far, and continues. So the same bytes can be copied twice, at different moments. memory_want() drops
- * nothing. Do not use this function with memory_forget() and the functions for data that changes.
+ * nothing. Do not use this function together with memory_forget() or the functions for data that changes.
  */
 void memory_recycle(struct memory *memory);
 
@@ -192,8 +192,8 @@ void memory_seal(struct memory *memory);
 size_t memory_missed(const struct memory *memory);
 
 /*
- * Forgets reads that have failed: memory_missed() returns `missed` again, which it has returned before. For reads whose
- * failure the caller has taken into account.
+ * Sets the result of memory_missed() back to `missed`, an earlier result of memory_missed(). Call this function if the
+ * caller has already taken into account the reads that have failed since then.
  */
 void memory_excuse(struct memory *memory, size_t missed);
 

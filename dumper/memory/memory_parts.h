@@ -50,7 +50,7 @@ struct memory {
 	clockid_t clock;
 	long limit_ns; /* the time limit, counted from `limited` on, by `clock`; 0: no limit */
 	struct timespec limited;
-	unsigned int reads; /* how many there were since the clock was last read */
+	unsigned int reads; /* number of reads since the clock was last read */
 	bool over;
 
 	struct page *pages; /* hash table, open addressing */
@@ -85,8 +85,8 @@ struct copies {
 };
 
 /*
- * Returns the page with a number. If the snapshot does not have it, returns the empty entry that the page would get,
- * whose state is PAGE_EMPTY.
+ * Returns the page with the number `number`. If the snapshot does not have this page, returns the empty entry
+ * (PAGE_EMPTY) that the page would get.
  */
 struct page *memory_find_page(const struct memory *memory, uint64_t number);
 

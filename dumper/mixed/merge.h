@@ -1,17 +1,18 @@
 /*
- * Merges a native stack and a Ruby stack of the same thread into one order of frames. Pure: it reads nothing else.
+ * Merges a native stack and a Ruby stack of the same thread into one order of frames. Reads only its arguments.
  *
- * Each call of vm_exec() runs the frames of Ruby code from one with VM_FRAME_FLAG_FINISH to the next inner one. So the
- * frames of Ruby code are in groups, and each group belongs to one activation of the function that interprets code. The
- * frames of C functions that are inside of a group's frames of Ruby code belong to the group, too. Based on Ruby's
- * sources, 2.7.4 to 3.4.5: vm.c (vm_exec), vm_insnhelper.c (vm_call_cfunc), vm_eval.c (vm_call0_cfunc).
+ * Each call of vm_exec() runs a group of frames of Ruby code. The outermost frame of the group has VM_FRAME_FLAG_FINISH.
+ * The next frame with this flag, further in, belongs to the next group. Each group belongs to one activation of the
+ * function that interprets code. The frames of C functions that are called from a group's Ruby code belong to the group,
+ * too. Based on Ruby's sources, 2.7.4 to 3.4.5: vm.c (vm_exec), vm_insnhelper.c (vm_call_cfunc), vm_eval.c
+ * (vm_call0_cfunc).
  *
- * An exception jumps back into vm_exec(), which then removes the frames that the exception has left. There the thread
- * may switch to another one: vm.c (vm_exec_handle_exception), vm_insnhelper.c (vm_pop_frame). Meanwhile vm_exec() runs
- * these frames, and the function that interprets code is not there.
+ * An exception jumps back into vm_exec(), which then removes the frames that the exception has left. While vm_exec()
+ * does this, Ruby may switch to another thread: vm.c (vm_exec_handle_exception), vm_insnhelper.c (vm_pop_frame). During
+ * this time, the function that interprets code is not on the native stack, and the group belongs to vm_exec() itself.
  *
  * The frames of Ruby code of a group come directly before their activation (innermost first). The frame of a method in C
- * comes directly behind the C function that implements the method.
+ * comes directly after the C function that implements the method.
  */
 #ifndef RBDUMP_MERGE_H
 #define RBDUMP_MERGE_H
@@ -46,8 +47,9 @@ struct merge_item {
  * Merges both stacks, innermost first.
  *   whole  the last function is the outermost one. Otherwise, some functions are missing after the last one
  *   ret    receives one item for each function and each frame: nr_functions + nr_frames items
- * Returns whether the places are certain. Otherwise, the numbers of groups and of activations contradict each other, or no
- * frame says where a group begins (1.9.3). Then an item can be in the wrong place among those of the other stack.
+ * Returns whether the places are certain. They are not certain if the numbers of groups and of activations contradict each
+ * other, or if no frame says where a group begins (1.9.3). Then an item can be in the wrong place among the items of the
+ * other stack.
  */
 bool merge_stacks(const struct merge_function *functions, size_t nr_functions, const struct merge_frame *frames,
 		  size_t nr_frames, bool whole, struct merge_item *ret);

@@ -1,10 +1,10 @@
 /*
  * Adds native frames to the stacks of a trace (`rbdump --native`). The native stacks of threads, and of suspended
  * fibers, are copied while the process is stopped. They are unwound, merged with Ruby's frames and symbolized after the
- * process goes on. For a core, all of this happens at once.
+ * process runs again. For a core, all of this happens at once.
  *
- * A thread that sleeps is not stopped if its native stack can be followed from its instruction and stack pointer alone,
- * which the kernel tells without a stop (sleepers.h).
+ * A thread that sleeps is not stopped if its native stack can be followed with only its instruction pointer and its stack
+ * pointer. The kernel tells these two without a stop (sleepers.h).
  */
 #ifndef RBDUMP_MIXED_H
 #define RBDUMP_MIXED_H
@@ -28,9 +28,9 @@ struct error *mixed_create(const struct mixed_options *options, struct target *t
 void mixed_destroy(struct mixed *mixed); /* NULL is fine */
 
 /*
- * Prepares for another look at a live process, whose `mappings` are up to date: the files are opened again if other files,
- * or the same at other places, are mapped now; and what is known of JIT-compiled code is forgotten. Fails as mixed_create();
- * then *mixed stays as it was.
+ * Prepares for another look at a live process. The `mappings` of the target must be up to date. Opens the files again if
+ * other files are mapped as code now, or if such files are mapped at other addresses. Forgets the names of JIT-compiled code.
+ * Fails in the same cases as mixed_create(). After a failure, *mixed is unchanged.
  */
 struct error *mixed_renew(struct mixed **mixed);
 
@@ -38,7 +38,7 @@ struct error *mixed_renew(struct mixed **mixed);
  * Prepares for a pause of a live process. Decides which sleeping threads must be stopped. Returns false if there is not
  * enough memory.
  *   fibers  the suspended fibers that are known
- *   stacks  the stacks that are known, because native stacks can contain them
+ *   stacks  the VM stacks that are known; native stacks can contain VM stacks
  */
 bool mixed_prepare(struct mixed *mixed, const struct ruby_fibers *fibers, const struct stack *stacks, size_t nr_stacks);
 
@@ -50,17 +50,17 @@ bool mixed_prepare(struct mixed *mixed, const struct ruby_fibers *fibers, const 
 void mixed_copy(struct mixed *mixed, const struct ruby *ruby);
 
 /*
- * Adds native frames to the threads of a trace. What is not known of native frames is
- * marked; the frames of Ruby are the same as before. Fails if there is not enough memory.
- *   ruby    to read methods and code; reads what is not in the snapshot from the target as it is now
+ * Adds native frames to the threads of a trace. Adds marks where the native frames are not known, or not certain. The
+ * frames of Ruby do not change. Fails if there is not enough memory.
+ *   ruby    to read methods and code. Data that is not in the snapshot is read from the target as it is now
  *   stacks  for each thread of the trace: the stack from which its frames were made
  */
 struct error *mixed_merge(struct mixed *mixed, const struct ruby *ruby, const struct stack *stacks,
 			  struct trace *trace);
 
 /*
- * With MIXED_ALL, adds the native threads that no thread of the trace has. Does nothing otherwise. Fails if there is not
- * enough memory.
+ * With MIXED_ALL, adds the native threads that belong to no thread of the trace. Does nothing otherwise. Fails if there is
+ * not enough memory.
  */
 struct error *mixed_add_others(struct mixed *mixed, struct trace *trace);
 

@@ -16,7 +16,7 @@
 
 struct mixed {
 	struct mixed_options options;
-	uint64_t mapped; /* a hash of the mappings of files when these were opened */
+	uint64_t mapped; /* a hash of the executable mappings of files, from when the files were opened */
 	struct native_walker walker;
 	struct native_names names;
 	uint64_t loop; /* where the function that interprets code begins; 0: not known */
@@ -24,21 +24,22 @@ struct mixed {
 	struct sleepers sleepers; /* the threads whose stacks were copied before the pause */
 	size_t *copies;		  /* for each native thread of the target: the index of its copy */
 	size_t copies_capacity;
-	size_t nr_copied;	      /* how many copies there are before those of the fibers */
+	size_t nr_copied;	      /* how many copies come before the copies for the fibers */
 	struct address_map vm_stacks; /* from the start of a VM stack to its end */
 	struct address_map of_fibers; /* from an rb_fiber_t to its index in `fibers` */
 	uint64_t *fibers;	      /* the suspended fibers whose stacks were copied after those of the threads */
 	size_t nr_fibers, fibers_capacity;
 	struct addresses calls_c;    /* functions that call methods in C */
-	struct addresses calls_loop; /* functions that have called the one that interprets code */
+	struct addresses calls_loop; /* functions that have called the function that interprets code */
 };
 
 /* Notes where the VM stacks are, because native stacks can contain them. Returns false if there is not enough memory. */
 bool mixed_note_vm_stacks(struct mixed *mixed, const struct stack *stacks, size_t count);
 
 /*
- * Unwinds the stack of the native thread with an index in the target's list. Returns false if there is not enough
- * memory. The caller frees `ret` with native_walk_clear() in any case.
+ * Unwinds the stack of a native thread. Returns false if there is not enough memory. The caller frees `ret` with
+ * native_walk_clear() in any case.
+ *   index  the thread's index in the target's list
  */
 bool mixed_walk_thread(struct mixed *mixed, size_t index, struct native_walk *ret);
 

@@ -9,7 +9,7 @@
 #include "native/symbolize.h"
 #include "trace/trace.h"
 
-/* Frames of a stack, while they are added; zeroed, it is empty. */
+/* The frames of a stack, while they are being added. A zeroed list is empty. */
 struct frame_list {
 	struct trace_frame *of;
 	size_t count, capacity;
@@ -25,7 +25,7 @@ struct native_names {
 
 /*
  * Adds a frame for a native function.
- *   inlines  if true, also adds the functions that are inlined there, before it
+ *   inlines  if true, first adds the functions that are inlined at the address
  *   trace    receives the strings
  * Returns false if there is not enough memory.
  */

@@ -181,7 +181,7 @@ bool native_walk(const struct native_walker *walker, const struct thread_registe
 	struct unwind_registers registers = {.ip = from->ip, .known = from->known, .is_caller = is_caller};
 	struct native_stack current = *stack;
 
-	_Static_assert(sizeof(registers.of) == sizeof(from->of), "both have the numbers of DWARF");
+	_Static_assert(sizeof(registers.of) == sizeof(from->of), "both are indexed by DWARF's register numbers");
 	memcpy(registers.of, from->of, sizeof(registers.of));
 	*ret = (struct native_walk){0};
 	do {
@@ -242,6 +242,6 @@ bool native_walk_fiber(const struct native_walker *walker, uint64_t end, const s
 			return true;
 		native_walk_clear(ret);
 	}
-	*ret = (struct native_walk){.lost = "where the fiber was left is not known"};
+	*ret = (struct native_walk){.lost = "the place where the fiber was suspended is not known"};
 	return true;
 }

@@ -1,9 +1,9 @@
 /*
  * Unwinds a native stack from its copy, from the innermost function to the outermost one.
  *
- * Code that a JIT compiler has made has no call frame information. The native stack below such code is found again only
- * where Ruby's interpreter has called it: JIT-compiled code of Ruby pushes a few words, and then calls C functions. So
- * the return address into the interpreter is among the next words of the stack, directly behind a call.
+ * Code that a JIT compiler has made has no call frame information. rbdump finds the caller of such code only if the caller
+ * is Ruby's interpreter: JIT-compiled code of Ruby pushes a few words, and then calls C functions. So the return address
+ * into the interpreter is among the next words of the stack, and the instruction before this address is a call.
  */
 #ifndef RBDUMP_NATIVE_WALK_H
 #define RBDUMP_NATIVE_WALK_H
@@ -53,11 +53,11 @@ void native_walk_clear(struct native_walk *walk);
 /*
  * Unwinds the stack of a suspended fiber. coroutine_transfer() pushes six registers below its return address
  * (coroutine/amd64/Context.S, 2.7.4 to 3.4.5), and its caller notes the stack pointer before the call (cont.c,
- * fiber_setcontext()). Mostly, the return address is directly below the noted stack pointer. But if the call is the last
- * one of its caller (2.7), the return address is some words above. Such a place is taken only if the whole stack can be
- * unwound from there.
+ * fiber_setcontext()). Usually, the return address is directly below the noted stack pointer. But if the call is the last
+ * call in its caller (2.7), the return address is some words above. A return address there is used only if the whole stack
+ * can be unwound from it.
  *   end  the stack pointer that was noted: cont.machine.stack
- * Returns false if there is not enough memory. Otherwise, the caller frees `ret` with native_walk_clear().
+ * Returns false if there is not enough memory. In any case, the caller frees `ret` with native_walk_clear().
  */
 bool native_walk_fiber(const struct native_walker *walker, uint64_t end, const struct native_stack *stack,
 		       struct native_walk *ret);

@@ -1,9 +1,9 @@
 /*
  * The names that a JIT compiler has given its code: /tmp/perf-PID.map in the root folder of the process (YJIT:
  * --yjit-perf). Everybody may write to /tmp. So the file is used only if it is a regular file that belongs to the user of
- * the process, if nobody else may write to it, and if it has one name only. Links are not followed.
+ * the process, if nobody else may write to it, and if it has only one hard link. Links are not followed.
  *
- * The file is the process's own word: its names can be wrong, and are bounded and escaped like all text of a process.
+ * The process itself writes the file, so the names can be wrong. They are bounded and escaped like all text of a process.
  */
 #ifndef RBDUMP_PERF_MAP_H
 #define RBDUMP_PERF_MAP_H
@@ -13,7 +13,10 @@
 
 struct perf_map;
 
-/* Reads the file of a live process. Returns NULL if there is no such file, if it must not be used, or without memory. */
+/*
+ * Reads the file of a live process. Returns NULL if there is no such file, if it must not be used, or if there is not enough
+ * memory.
+ */
 struct perf_map *perf_map_read(pid_t pid);
 void perf_map_destroy(struct perf_map *map); /* NULL is fine */
 

@@ -1,10 +1,10 @@
 /*
  * Decides which sleeping threads of a process must be stopped, so that their native stacks can be unwound.
  *
- * Of a thread that sleeps in a system call, the kernel tells the instruction pointer and the stack pointer without a
- * stop. To unwind most stacks, this is enough: a function that needs another register has saved the value that its
- * caller had there. A stop would end some system calls (target/sleeper.h). So a sleeping thread is stopped only if its
- * stack was tried before, and could not be followed without its other registers.
+ * If a thread sleeps in a system call, the kernel tells its instruction pointer and its stack pointer without a stop. This
+ * is enough to unwind most stacks: a function that uses another register has first saved its caller's value of this
+ * register. A stop would end some system calls (target/sleeper.h). So a sleeping thread is stopped only if rbdump has tried
+ * to follow its stack before, and could not do so without the other registers.
  */
 #ifndef RBDUMP_SLEEPERS_H
 #define RBDUMP_SLEEPERS_H
@@ -32,8 +32,8 @@ void sleepers_clear(struct sleepers *sleepers);
 size_t sleepers_find(const struct sleepers *sleepers, const struct native_thread *thread);
 
 /*
- * Copies the stacks of sleeping threads, in place of all copies of before. This happens before the process is stopped, so
- * the copies take no time of the pause. Adds the threads that must be stopped to `restless` of the target. Returns false if
+ * Drops all earlier copies, and copies the stacks of sleeping threads. This happens before the process is stopped, so these
+ * copies do not make the pause longer. Adds the threads that must be stopped to `restless` of the target. Returns false if
  * there is not enough memory.
  */
 bool sleepers_copy(const struct native_walker *walker, struct sleepers *ret);

@@ -26,7 +26,7 @@ struct mapped_file {
 
 /* A zeroed struct has no files. */
 struct mapped_files {
-	struct target *target; /* only the mappings of this target are used, and its files */
+	struct target *target; /* only the mappings and the files of this target are used */
 	bool borrowed;	       /* the target belongs to the caller of mapped_files_of_target() */
 	struct mapped_file *of;
 	size_t count;
@@ -40,7 +40,7 @@ struct mapped_files {
 struct error *mapped_files_open(pid_t pid, struct mapped_files *ret);
 
 /*
- * Opens the files that a target had mapped when its mappings were last read. `target` must outlive the result. Of a
+ * Opens the files that a target had mapped when its mappings were last read. `target` must outlive the result. For a
  * core, the files are those of this system that have the right build-id. Fails if there is not enough memory.
  */
 struct error *mapped_files_of_target(struct target *target, struct mapped_files *ret);

@@ -61,7 +61,7 @@ enum unwind_result {
 
 /*
  * Replaces the registers of a function with the registers of its caller. Does not change the registers unless the
- * result is UNWIND_CALLER or UNWIND_INTERRUPTED. An interrupted function can be on another stack than the handler.
+ * result is UNWIND_CALLER or UNWIND_INTERRUPTED. The interrupted function and the handler can be on different stacks.
  */
 enum unwind_result unwind_next(struct unwinder *unwinder, struct unwind_registers *registers,
 			       const struct unwind_memory *memory);

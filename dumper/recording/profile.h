@@ -176,9 +176,10 @@ bool profile_add_span(struct profile *profile, const struct profile_span *span);
 uint32_t profile_find_process(const struct profile *profile, pid_t pid, uint64_t started);
 
 /*
- * Returns the index of the thread that is the same thread, maybe in another recording; UINT32_MAX if not found. A thread
- * with the same process and serial is the same. Otherwise, the first thread that was added with the same process, tid,
- * name, ractor and `main` is the same, if the tid is known, and if the serials do not say that one capture saw two threads.
+ * Finds the thread of the profile that is the same thread as `thread`, maybe from another recording. Returns its index;
+ * UINT32_MAX if not found. A thread with the same process and serial is the same. If there is none, the first thread that
+ * was added with the same process, tid, name, ractor and `main` counts as the same. But this is so only if the tid is known,
+ * and if the serials do not say that one capture saw two threads.
  */
 uint32_t profile_find_thread(const struct profile *profile, const struct profile_thread *thread);
 

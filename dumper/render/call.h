@@ -15,8 +15,8 @@ struct json_t;
 #define CALL_TIME 64
 
 /*
- * Writes a point in time, in nanoseconds since 1970, as RFC 3339 has it, in UTC and with milliseconds. Writes "" if the
- * year is out of range.
+ * Writes a point in time in the format of RFC 3339, in UTC and with milliseconds. Writes "" if the year is out of range.
+ *   ns  nanoseconds since 1970
  */
 void call_format_time(int64_t ns, char ret[CALL_TIME]);
 

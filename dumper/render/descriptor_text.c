@@ -71,7 +71,7 @@ static void add_missing(struct text *text, const struct facts *facts)
 	if (is(missing, "out-of-time"))
 		text_format(text, " (not searched further)");
 	else if (is(missing, "not-listed"))
-		text_format(text, ", neither bound nor connected, or of another network namespace");
+		text_format(text, ", neither bound nor connected, or in another network namespace");
 }
 
 static void add_socket(struct text *text, const struct facts *facts)
@@ -175,7 +175,7 @@ void call_add_descriptor(struct text *text, const struct facts *facts)
 	const char *kind = facts_text(facts, "kind");
 
 	if (facts_flag(facts, "replaced"))
-		text_format(text, "a file that has another number now, or none");
+		text_format(text, "a file that is no longer open under this number");
 	if (!kind || (is(kind, "unknown") && !facts_text(facts, "path")))
 		return;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)

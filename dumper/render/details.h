@@ -1,6 +1,6 @@
 /*
- * Writes what a trace says of frames and of the process beyond the stacks (trace/details.h). Only the renderers of this
- * folder include this header.
+ * Writes what a trace contains besides the stacks: details about frames and about the process (trace/details.h). Only the
+ * renderers of this folder include this header.
  */
 #ifndef RBDUMP_RENDER_DETAILS_H
 #define RBDUMP_RENDER_DETAILS_H

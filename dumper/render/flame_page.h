@@ -2,7 +2,7 @@
  * A flame graph: a single HTML file that needs nothing else. The page (flamegraph/) contains a tree as JSON, in tables of
  * numbers; page.html describes them.
  *
- * Names and paths can be any text: the JSON contains nothing that could end the element around it.
+ * Names and paths can be any text. They are escaped, so that they cannot end the HTML element that contains the JSON.
  */
 #ifndef RBDUMP_FLAME_PAGE_H
 #define RBDUMP_FLAME_PAGE_H
@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a frame is of: a method, or a class. Any text can be NULL. */
+/* What a frame stands for: a method or a class. Any text can be NULL. */
 struct flame_function {
-	unsigned int kind; /* of enum profile_kind (recording/profile.h); 0 if it is no function */
+	unsigned int kind; /* for a method: enum profile_kind (recording/profile.h); for a class: 0 */
 	const char *name, *path, *absolute_path;
 	int64_t first_line; /* 0: not known */
 };
@@ -22,7 +22,7 @@ struct flame_function {
 #define FLAME_GROUP UINT32_MAX
 
 struct flame_node {
-	uint32_t parent;   /* index; less than that of the node, but for node 0, which is the root */
+	uint32_t parent;   /* index; less than the index of this node, except for node 0, which is the root */
 	uint32_t function; /* index; FLAME_GROUP: the node is the root, or stands for a process or a thread */
 	int64_t line;	   /* 0: none */
 	const char *group; /* for a group: its name */
@@ -34,12 +34,12 @@ struct flame_page {
 	const char *by;		    /* the view: one of VIEWS in text.js */
 	bool bytes;		    /* weights are bytes, and samples are objects; else weights are nanoseconds */
 	size_t nr_sides, nr_states, nr_functions, nr_nodes;
-	/* All that follows is called with `context`, and an index that is less than the number above. */
+	/* All functions below are called with `context`, and with indexes that are less than the numbers above. */
 	const void *context;
 	const char *(*state)(const void *context, size_t state);
 	struct flame_function (*function)(const void *context, size_t function);
 	struct flame_node (*node)(const void *context, size_t node);
-	/* What ends at a node: its weight in one state, and its samples. */
+	/* For the stacks that end at a node: the weight in one state, and the number of samples. */
 	uint64_t (*weight)(const void *context, size_t side, size_t node, size_t state);
 	uint64_t (*samples)(const void *context, size_t side, size_t node);
 	/* Writes a JSON object that says what a side is: see page.html. */

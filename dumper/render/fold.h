@@ -1,6 +1,6 @@
 /*
  * Decides how threads are shown to people: in which order, and which are shown as one, because they are idle and have the
- * same stack. The text of a dump of many threads then fits the eye.
+ * same stack. So even a dump of many threads is short enough to read.
  */
 #ifndef RBDUMP_FOLD_H
 #define RBDUMP_FOLD_H
@@ -10,13 +10,13 @@
 
 #include "trace/trace.h"
 
-/* So many threads at least are shown as one. */
+/* The lowest number of threads that are shown as one. */
 #define FOLD_LEAST 3
 
 /* A thread or suspended fiber that is to be shown. */
 struct fold_entry {
 	const struct trace_thread *thread;
-	bool active;	   /* shown above threads that are not: it runs, or waits for the GVL */
+	bool active;	   /* it runs, or waits for the GVL; it is shown above the threads that are not active */
 	bool alone;	   /* never shown together with others */
 	unsigned int kind; /* only entries of the same kind are shown as one */
 };
@@ -30,7 +30,7 @@ struct fold {
 struct folding {
 	struct fold *folds; /* in the order in which they are shown */
 	size_t nr_folds;
-	size_t *members; /* what the members of `folds` are in */
+	size_t *members; /* the array that `members` of each fold points into */
 };
 
 /*
@@ -41,14 +41,15 @@ struct fold_entry fold_entry_of(const struct trace *trace, const struct trace_th
 				const struct trace_thread *next);
 
 /*
- * Makes the folding. Threads that are active come first, then other threads, then those that are shown as one; otherwise, the
- * order of the entries stays. Suspended fibers stay behind their thread. Those of one thread that have the same stack, and
- * wait for the same, are shown as one, too.
+ * Makes the folding. Threads that are active come first, then other threads, then those that are shown as one. Otherwise, the
+ * order of the entries does not change. Suspended fibers stay after their thread. Suspended fibers of one thread are shown as
+ * one, too, if they have the same stack and wait for the same thing.
  *
  * Threads are shown as one only if they sleep or are blocked, if their stacks are complete and the same (trace/same.h), and
- * if they have the same state, ractor and kind. Those that wait for a Mutex or Monitor must all wait for the same one.
- * The main thread, a thread with suspended fibers, and the thread that has received the signal that ended the process
- * are always shown alone.
+ * if they have the same state, ractor and kind. Those that wait for a Mutex, a Monitor or the end of a thread must all wait
+ * for the same one. These threads are always shown alone: the main thread, a thread with fibers, a thread that holds something
+ * that others wait for, a thread whose native frames may be in wrong places, and the thread that has received the signal that
+ * ended the process.
  *   all  keeps the order of the entries, and shows each alone
  * Returns false if there is not enough memory. The caller calls folding_clear().
  */

@@ -11,7 +11,7 @@
 /*
  * Writes the heading, without a newline. Names that differ only in their last number are joined. Long lists are cut, and say
  * how many they leave out. Suspended fibers are listed by their addresses.
- *   threads  what the members of the fold are indexes of
+ *   threads  the array of threads; the members of the fold are indexes in this array
  */
 void text_put_folded(const struct trace_thread *threads, const struct fold *of, bool with_ractor,
 		     const struct palette *palette, FILE *stream);

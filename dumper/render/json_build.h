@@ -11,7 +11,7 @@ struct json_t;
 
 /*
  * Appends a value to an array. Takes over the value. Fails if `array` or `value` is NULL, because there was not enough
- * memory for it; if the value is no valid UTF-8; or if there is not enough memory now.
+ * memory for it; if the value is not valid UTF-8; or if there is not enough memory now.
  */
 void json_build_append(struct json_t *array, struct json_t *value);
 

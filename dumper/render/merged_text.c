@@ -162,7 +162,7 @@ static void put_last_waits(const struct shown *shown, const size_t *entries, siz
 	const struct trace *last = shown->merged->last;
 
 	if (text_put_waits(last, entries, count, shown->palette, shown->stream) && only_of_last)
-		fprintf(shown->stream, "  %s(so in look %u, but not in each look with this stack)%s\n",
+		fprintf(shown->stream, "  %s(as in look %u; different in other looks with this stack)%s\n",
 			shown->palette->dim, last->look.number, shown->palette->reset);
 }
 
@@ -208,7 +208,7 @@ static void put_related(const struct shown *shown, const struct merged_thread *t
 	}
 	if (common == 0)
 		return;
-	fprintf(shown->stream, "  these %zu stacks were called by:\n", related);
+	fprintf(shown->stream, "  these %zu stacks have the same outer frames:\n", related);
 	text_put_frames(of->as->frames + of->as->nr_frames - common, common, 0, shown->palette, shown->stream);
 }
 

@@ -16,7 +16,7 @@ struct json_t;
 struct render_style {
 	bool colour; /* use ANSI colours */
 	bool all;    /* show each thread alone, in Ruby's order; otherwise as fold() says (fold.h) */
-	/* render_text() shows at most so many frames of each thread, the innermost, and says how many there are more; 0: all */
+	/* render_text() shows only this many innermost frames of each thread, and says how many more there are; 0: all */
 	size_t frames;
 };
 
@@ -33,7 +33,8 @@ void render_text(const struct trace *trace, const struct render_style *style, FI
 bool render_json(const struct trace *trace, FILE *stream);
 
 /*
- * Writes several looks, merged, as text for people: each thread with the stacks that it had, and in how many looks.
+ * Writes several looks, merged, as text for people: each thread with the stacks that it had, and the number of looks in
+ * which it had each stack.
  *   merged  merged_finish() was called, and there was at least one look
  *   wanted  how many looks the user wanted
  */

@@ -24,7 +24,10 @@ const struct palette *text_palette(bool colour);
 /* The first line: which process or core, and which Ruby. */
 void text_put_title(const struct trace *trace, const struct palette *palette, FILE *stream);
 
-/* The end of the second line, and lines of their own: why the layout may be wrong, or why threads or fibers may be missing. */
+/*
+ * The end of the second line, and the lines after it: why the layout may be wrong, why threads or fibers may be missing, and
+ * the arguments of the process.
+ */
 void text_put_doubts(const struct trace *trace, const struct palette *palette, FILE *stream);
 
 /* One frame, as a line. */
@@ -32,7 +35,7 @@ void text_put_frame(const struct trace_frame *frame, const struct palette *palet
 
 /*
  * Frames, or a line that says that there are none.
- *   most  if there are more frames, only so many of them, and a line that says how many there are more; 0: all frames
+ *   most  the maximum number of frames; if there are more, a line says how many more there are. 0: all frames
  */
 void text_put_frames(const struct trace_frame *frames, size_t count, size_t most, const struct palette *palette,
 		     FILE *stream);
@@ -64,23 +67,23 @@ bool text_put_waits(const struct trace *trace, const size_t *indexes, size_t cou
 /* What a thread waits for and holds, as far as it is the same in several looks (waits_text.h). */
 void text_put_lasting_waits(const struct trace *trace, size_t index, const struct palette *palette, FILE *stream);
 
-/* All threads and fibers; those that are idle and have the same stack as one, unless the style asks for each alone. */
+/* All threads and fibers. Idle ones with the same stack are shown as one, unless the style asks to show each alone. */
 void text_put_threads(const struct trace *trace, const struct render_style *style, bool with_ractor, FILE *stream);
 
 /* The line that says which of several looks this is; nothing for the only look. */
 void text_put_look(const struct trace_look *look, const struct palette *palette, FILE *stream);
 
-/* The line that names the threads that have ended since the look before; nothing if there are none. */
+/* The line that names the threads that have ended since the previous look; nothing if there are none. */
 void text_put_gone(const struct trace_look *look, const struct palette *palette, FILE *stream);
 
 /*
- * What a thread, or `count` threads that are shown as one, have done since the look before: `; moved; 0.98 s CPU`. Nothing if
- * there was no look before.
+ * What a thread, or `count` threads that are shown as one, have done since the previous look: `; moved; 0.98 s CPU`. Nothing
+ * if there was no previous look.
  */
 void text_put_progress(const struct trace_progress *progress, size_t count, const struct palette *palette,
 		       FILE *stream);
 
-/* CPU time: `; 0.98 s CPU`. Of several threads, `; 0.98 s CPU together`. */
+/* CPU time: `; 0.98 s CPU`; for several threads: `; 0.98 s CPU together`. */
 void text_put_cpu(uint64_t ns, size_t count, FILE *stream);
 
 #endif

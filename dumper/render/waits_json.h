@@ -17,7 +17,8 @@ struct json_t *waits_json_lock(const struct trace *trace, const struct trace_thr
 struct json_t *waits_json_holds(const struct trace_thread *thread);
 /*
  * "waits" of a thread whose stack was the same in several looks: an object with "lock" and "holds". These two have only
- * the facts that trace_same_waits() compares. A holder has no index, because that would be one in the trace's own list.
+ * the facts that trace_same_waits() compares. A holder has no index, because an index is valid only in the list of one
+ * trace.
  */
 struct json_t *waits_json_lasting(const struct trace *trace, const struct trace_thread *thread);
 /* "deadlocks" of the process: an array, or null if they are not known. */

@@ -17,15 +17,15 @@ struct waits_style {
 void waits_text_deadlocks(const struct trace *trace, const struct waits_style *style, FILE *stream);
 
 /*
- * Writes what an entry waits for, and the chain of those who must go on before it can, and what it holds that others wait
- * for. Writes nothing if there is nothing to say.
+ * Writes what an entry waits for, the chain of threads and fibers that must continue before the entry can continue, and the
+ * objects that the entry holds and others wait for. Writes nothing if there is nothing to say.
  *   index  of the entry in trace->threads
  */
 void waits_text_entry(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream);
 
 /*
- * The same, but only what is the same in each look for which trace_same_waits() is true: neither the chain, nor how many wait,
- * nor how many elements a queue has.
+ * The same, but only the facts that are the same in all looks for which trace_same_waits() is true. So the chain, the number
+ * of those that wait, and the number of elements in a queue are omitted.
  */
 void waits_text_lasting(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream);
 

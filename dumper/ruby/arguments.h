@@ -1,7 +1,7 @@
 /*
- * The arguments of a method of Ruby itself. If it is written in C, its frame does not have them: they are on the VM stack,
- * where the caller has pushed them. If it is written in Ruby (thread_sync.rb), they are local variables. Based on Ruby's
- * sources, 2.0.0 to 4.0.5 and head: vm_insnhelper.c (vm_call_cfunc_with_frame, vm_push_frame), vm_core.h
+ * The arguments of a method of Ruby itself. If the method is written in C, its frame does not have them: they are on the VM
+ * stack, where the caller has pushed them. If the method is written in Ruby (thread_sync.rb), they are local variables. Based
+ * on Ruby's sources, 2.0.0 to 4.0.5 and head: vm_insnhelper.c (vm_call_cfunc_with_frame, vm_push_frame), vm_core.h
  * (VM_ENV_DATA_SIZE).
  */
 #ifndef RBDUMP_ARGUMENTS_H
@@ -18,9 +18,9 @@
 bool arguments_read(const struct ruby *ruby, uint64_t cfp, uint64_t *values, size_t max, size_t *count);
 
 /*
- * Reads the parameter `name` of the method of Ruby itself that runs in the control frame at `cfp`. Returns false if the
- * code is not Ruby's own, if it has no such parameter, or if it cannot be read. If the frame is the innermost and runs code
- * of a JIT, the value can be an old one (locals.h).
+ * Reads the parameter `name` of a method of Ruby itself. The method runs in the control frame at `cfp`. Returns false if the
+ * code is not Ruby's own, if it has no such parameter, or if the parameter cannot be read. If the frame is the innermost and
+ * runs code of a JIT, the value can be an old one (locals.h).
  */
 bool arguments_named(const struct ruby *ruby, uint64_t cfp, const char *name, uint64_t *value);
 
@@ -33,7 +33,7 @@ bool arguments_parameter(const struct ruby *ruby, uint64_t cfp, size_t index, ui
 /* An argument that is an Integer of at most 62 bits. Returns false if it is not. */
 bool arguments_integer(uint64_t value, int64_t *ret);
 
-/* An argument that is an Integer as above, or a Float that is not an object. Returns false if it is neither. */
+/* An argument that is an Integer as above, or a Float in the VALUE itself (flonum). Returns false if it is neither. */
 bool arguments_number(uint64_t value, double *ret);
 
 #endif

@@ -61,16 +61,16 @@ uint64_t class_real(struct access *access, uint64_t klass);
 uint64_t class_real_superclass(struct access *access, uint64_t klass);
 
 /*
- * The value of an instance variable of a class, by its name. Returns 0 if the class has none of that name. Sets
- * access->failed if that is not known: it was not found among the first 256 of them, and there are more. Up to 3.1, a
- * class has a table of them in its rb_classext_struct, by ID; in 3.2, its shape tells where they are. For later Rubies,
- * always returns 0: see class_ivars_in_order().
+ * The value of an instance variable of a class, by its name. Returns 0 if the class has no instance variable of that
+ * name. Searches at most 256 instance variables. If there may be more, and the variable is not among these, sets
+ * access->failed. Up to 3.1, a class has a table of its instance variables in its rb_classext_struct, by ID; in 3.2, the
+ * shape of the class tells where they are. For later Rubies, always returns 0: see class_ivars_in_order().
  */
 uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint64_t klass, const char *name);
 
 /*
- * Where a class's own instance variables are, since 3.3, in the order in which they were first set. Returns 0 if it has
- * none.
+ * Since 3.3: the address of a class's own instance variables, which are in the order in which they were first set. Returns
+ * 0 if the class has none.
  */
 uint64_t class_ivars_in_order(struct access *access, uint64_t klass);
 

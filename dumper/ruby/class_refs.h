@@ -27,8 +27,8 @@ bool iclass_refs(struct refs_walk *walk);
 bool class_refs_caches_are_known(const struct layout *layout);
 
 /*
- * Gives the references of a table of calls of a class's methods: an id table of structs rb_class_cc_entries. Returns whether
- * all of it could be read.
+ * Gives the references of a class's table of call caches: an id table of structs rb_class_cc_entries. Returns whether the
+ * whole table could be read.
  */
 bool class_refs_caches(struct refs_walk *walk, uint64_t table);
 

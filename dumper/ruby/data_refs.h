@@ -1,10 +1,10 @@
 /*
- * The references of a T_DATA. Only the C code that made the object knows them, but there are three exceptions: the types
- * of Ruby itself whose structs are in the layout (data_types.h: Procs, Queues, Threads and others); an object whose type
- * tells where the references are (RUBY_TYPED_DECL_MARKING, since 3.3); and an object without a function that marks, which
- * has no references. For any other T_DATA, each word of its memory that can be the address of an object is given as a
- * conservative reference. The length of the memory is known if it is from glibc's malloc(). Otherwise, only the first 32
- * words are read.
+ * The references of a T_DATA. Only the C code that made the object knows them, but there are three exceptions: the
+ * types of Ruby itself whose structs are in the layout (data_types.h: Procs, Queues, Threads and others); an object
+ * whose type tells where the references are (RUBY_TYPED_DECL_MARKING, since 3.3); and an object without a mark
+ * function, which has no references. For any other T_DATA, each word of its memory that can be the address of an object
+ * is given as a conservative reference. The length of the memory is known if it is from glibc's malloc(). Otherwise,
+ * only the first 32 words are read.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
  * include/ruby/ruby.h), gc.c (rb_gc_mark_children), proc.c (block_mark), vm_core.h (struct rb_block), thread_sync.c
@@ -16,7 +16,7 @@
 #include "ruby/refs_walk.h"
 #include "ruby/value.h"
 
-/* Gives the references. Returns false if there may be more or fewer. */
+/* Gives the references. Returns false if the object may have more references, or fewer. */
 bool data_refs(struct refs_walk *walk);
 
 /* The address and the length of the part of a T_DATA's memory that is worth copying in advance; 0 if there is none. */

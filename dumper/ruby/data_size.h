@@ -17,7 +17,7 @@
  * Computes how many bytes a T_DATA owns.
  *   lasting  for the type, which does not change
  *   access   for the struct
- *   ret      receives the number; if it is not known exactly, the bytes that are known
+ *   ret      receives the number; if it is not known exactly, the number of bytes that are known
  * Returns whether the number is exact. Sets access->failed if memory cannot be read.
  */
 bool data_size(struct data_types *types, struct memory *lasting, struct access *access, const struct object_slot *slot,

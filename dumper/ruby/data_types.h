@@ -1,7 +1,7 @@
 /*
  * The types of T_DATA (rb_data_type_t). Most of them belong to C code that rbdump does not know. Ruby itself has a few
- * whose structs have members in the layout: these types are recognised by their names. C code of others can use the same
- * names, so what is read of such a struct must be checked, as anything that is read from a target.
+ * whose structs have members in the layout: these types are recognised by their names. Other C code can use the same
+ * names, so what is read from such a struct must be checked, like everything that is read from a target.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
  * include/ruby/ruby.h); thread_sync.c, proc.c, vm.c, cont.c, iseq.c, variable.c,
@@ -29,7 +29,7 @@ enum data_kind {
 	DATA_SET,	  /* since v4_0_0; before, a Set is an Object */
 	DATA_THREAD,
 	DATA_FIBER,
-	DATA_CALLS, /* since v4_0_0: what is known of the calls of a class's methods */
+	DATA_CALLS, /* since v4_0_0: the call caches for a class's methods */
 };
 
 /* A type that was read before, and is kept. */

@@ -56,8 +56,8 @@ bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const 
 		      struct heap_pages *ret);
 
 /*
- * Whether the list has changed since the walk began: Ruby moves pages within it, so one can be missing that was there all
- * the time. Call this function right after heap_pages_begin(), if the program runs.
+ * Whether the list has changed since the walk began. If so, the walk can miss a page that was in the list all the time,
+ * because Ruby moves pages within the list. Call this function right after heap_pages_begin(), if the program runs.
  */
 bool heap_pages_have_moved(const struct heap_pages *pages);
 
@@ -68,8 +68,9 @@ bool heap_pages_have_moved(const struct heap_pages *pages);
 void heap_pages_fetch(const struct heap_pages *pages, size_t count);
 
 /*
- * Reads the next page. Returns false at the end of the list. Of a part of the list that cannot be read, gives only one page,
- * which is damaged. Passes over pages without slots: since 4.0, Ruby keeps an empty page so until it is needed.
+ * Reads the next page. Returns false at the end of the list. If a part of the list cannot be read, gives only one page for
+ * this part, and marks it as damaged. Skips pages without slots: since 4.0, Ruby keeps an empty page without slots until the
+ * page is needed.
  */
 bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret);
 

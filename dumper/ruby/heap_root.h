@@ -13,7 +13,7 @@
 
 enum heap_root_kind {
 	ROOT_C_VARIABLE,      /* a variable of C code */
-	ROOT_REGISTERED,      /* memory that C code has registered (rb_gc_register_address), but that is no variable */
+	ROOT_REGISTERED,      /* registered memory that is not a variable (rb_gc_register_address) */
 	ROOT_GLOBAL_VARIABLE, /* `name`: its ID */
 	ROOT_FINALIZER,	      /* `name`: the object that has the finalizer */
 	ROOT_TRACE,	      /* a TracePoint, or another hook */
@@ -51,13 +51,13 @@ struct heap_root {
 	uint64_t holder;
 };
 
-/* Returns whether an address is that of an object whose roots are wanted. */
+/* Returns whether `address` is the address of an object whose roots the caller wants. */
 typedef bool heap_root_is_object(void *context, uint64_t address);
 
 /*
- * heap_roots_each() calls this function for each root. An object can be the target of many roots, and the function can
- * be called twice for one word: for a variable of C code that is registered, first with an exact root, and then with a
- * conservative one.
+ * heap_roots_each() calls this function for each root. An object can be the target of many roots. If a variable of C code
+ * is registered, the function can be called twice for its word: first with an exact root, and then with a conservative
+ * one.
  */
 typedef void heap_root_visit(void *context, const struct heap_root *root);
 

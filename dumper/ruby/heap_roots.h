@@ -13,7 +13,7 @@
  *   - blocks of at_exit, whose list is in a struct that no layout has
  *   - blocks of trace_var
  *   - hooks for one method only, or up to 2.5 for one thread only
- *   - what C code marks with a function of its own, outside of objects
+ *   - what C code marks with a mark function that belongs to no object
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: gc.c (gc_mark_roots, since 3.4 rb_gc_mark_roots), vm.c (rb_vm_mark,
  * thread_mark, rb_execution_context_mark), ractor.c (ractor_mark), cont.c (fiber_mark), variable.c

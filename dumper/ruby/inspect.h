@@ -1,17 +1,17 @@
 /*
  * Writes a VALUE as the `inspect` of its class would write it. No code of the target runs, so an `inspect` that a program
- * has defined is not called. Another object is written with its instance variables: #<Foo @a=1, @b="x">. An exception
- * also has its message before them: #<Refused: no such user @code=3>.
+ * has defined is not called. An object of an ordinary class is written with its instance variables: #<Foo @a=1, @b="x">.
+ * An exception also has its message before them: #<Refused: no such user @code=3>.
  *
  * Based on Ruby's sources, 2.4.0 to 4.0.5 and head: string.c (rb_str_inspect, sym_inspect, up to 3.1 rb_sym_inspect), hash.c
  * (rb_hash_inspect), array.c (rb_ary_inspect), range.c (range_inspect), struct.c (rb_struct_inspect, rb_data_inspect),
  * rational.c, complex.c, error.c (exc_inspect).
  *
- * What is large is shortened, and "…" stands for what is left out: a text has at most about INSPECT_BYTES bytes, and shows
+ * Large values are shortened, and "…" stands for what is left out: a text has at most about INSPECT_BYTES bytes, and shows
  * INSPECT_STRING_BYTES of a String, INSPECT_ENTRIES of an Array, Hash, Struct or object, and INSPECT_DEPTH levels.
  *
- * Ruby writes characters that are not ASCII as they are if the encoding of the String is the default external encoding. This
- * is assumed of UTF-8, and of no other encoding.
+ * Ruby writes characters that are not ASCII as they are if the encoding of the String is the default external encoding.
+ * rbdump assumes that the default external encoding is UTF-8.
  */
 #ifndef RBDUMP_INSPECT_H
 #define RBDUMP_INSPECT_H
@@ -46,7 +46,7 @@ struct inspect {
 	bool lacks; /* a part could not be read; "(unreadable)" stands for it */
 	size_t start;
 	size_t depth;
-	uint64_t path[INSPECT_DEPTH]; /* the objects around the one that is being written */
+	uint64_t path[INSPECT_DEPTH]; /* the objects that contain the one that is being written */
 };
 
 /*

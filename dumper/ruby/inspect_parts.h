@@ -28,7 +28,7 @@ bool inspect_is_full(struct inspect *inspect, const struct text *text);
  */
 bool inspect_next(struct inspect *inspect, uint64_t index, struct text *text);
 
-/* Names are read as what lasts. Returns the kind for inspect_names_end(). */
+/* Names are read as data that lasts (MEMORY_LASTS). Returns the kind for inspect_names_end(). */
 enum memory_kind inspect_names_begin(struct inspect *inspect);
 void inspect_names_end(struct inspect *inspect, enum memory_kind before);
 
@@ -41,14 +41,14 @@ void inspect_string(struct inspect *inspect, uint64_t object, uint64_t flags, st
 void inspect_hash(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
 /* Returns the kind: Ranges and instances of Data are structs, too. */
 const char *inspect_struct(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
-/* Appends a struct that is within itself. */
+/* Appends a struct that contains itself. */
 void inspect_struct_again(struct inspect *inspect, uint64_t object, struct text *text);
 void inspect_object(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
 
 /* Appends a Symbol, with a colon. */
 void inspect_symbol(struct inspect *inspect, uint64_t value, struct text *text);
 /*
- * Appends a Symbol that is the key of a Hash, and what is between it and its value, as Ruby since 3.4 does: "a: ",
+ * Appends a Symbol that is the key of a Hash, and what follows it before the value, as Ruby 3.4 and later do: "a: ",
  * "\"a b\": ".
  */
 void inspect_symbol_key(struct inspect *inspect, uint64_t value, struct text *text);

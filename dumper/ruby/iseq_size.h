@@ -12,8 +12,8 @@
  *   iseq   the address of the T_IMEMO
  *   flags  its RBasic.flags
  *   steps  how many entries of tables may still be read; the function subtracts those that it reads
- * Returns false if the number is not known: up to 2.6, while the code is being compiled, or if the layout is of a build with
- * other members, and only the bytes that are there are counted.
+ * Returns false if the number is not known: up to 2.6, while the code is being compiled, or if the layout is of a build
+ * whose struct has other members. In the last case, only the bytes that the target really has are counted.
  */
 bool iseq_size(struct access *access, uint64_t iseq, uint64_t flags, uint64_t *steps, uint64_t *ret);
 

@@ -3,15 +3,15 @@
  * head: vm.c (vm_collect_local_variables_in_heap, vm_make_env_each), vm_core.h (VM_ENV_DATA_INDEX_*), insns.def (getlocal),
  * vm_insnhelper.c (vm_push_frame, vm_getblockparam), proc.c (bind_local_variables, rb_binding_local_variables).
  *
- * The variables are those that `binding.local_variables` gives in the frame: the frame's own, and those of the code that
- * encloses the frame's code, unless an inner one has the same name. Their environments can be on the stack or, if there is
- * a Proc or a Binding of them, on the heap. Variables that Ruby itself uses have no names, and are left out. But the
- * arguments that the program gives no names are there: "*", "**", "&", and "..." since 3.4.
+ * The variables are those that `binding.local_variables` gives in the frame: the frame's own, and those of the code
+ * that encloses the frame's code, unless an inner one has the same name. Their environments can be on the stack or, if
+ * there is a Proc or a Binding of them, on the heap. Variables that Ruby itself uses have no names, and are left out.
+ * Arguments to which the program gives no name are not left out: "*", "**", "&", and "..." since 3.4.
  *
  * When a frame is pushed, its variables are nil, unless they are arguments. So a variable that has not been assigned yet
  * is nil, as in Ruby.
  *
- * What a JIT keeps in registers (in all of these, `self` is in the control frame, from the moment when the frame is there):
+ * What a JIT keeps in registers (with each JIT, `self` is in the control frame as soon as the frame exists):
  *   MJIT, 2.6 to 3.2   Local variables are written to the environment (vm_env_write() in the C code that it makes:
  *                      tool/ruby_vm/views/_mjit_compile_insn.erb, v2_7_8). The C compiler may move a write, but not over
  *                      the call of a function that can see the environment.
@@ -25,18 +25,18 @@
  *   RJIT, 3.3 and 3.4  setlocal writes to the environment (lib/ruby_vm/rjit/insn_compiler.rb, jit_setlocal_generic).
  *   ZJIT, 4.0, head    Local variables are values of the compiler. Before each call, all of them are written to the stack
  *                      (zjit/src/codegen.rs, gen_spill_locals, v4.0.5).
- * So only the own variables of the innermost frame can be elsewhere than in memory, if it runs code of a JIT.
+ * So a variable can be outside memory only if it is one of the innermost frame's own, and if this frame runs code of a JIT.
  */
 #ifndef RBDUMP_LOCALS_H
 #define RBDUMP_LOCALS_H
 
 #include "ruby/frame.h"
 
-/* The most variables of one frame, with those of the enclosing code. */
+/* The maximum number of variables of one frame, including those of the enclosing code. */
 #define LOCALS_MAX 512u
 
 struct local {
-	char *name;	  /* as struct text has it */
+	char *name;	  /* in the form of struct text (base/text.h) */
 	size_t depth;	  /* how many environments outside the frame's own */
 	uint64_t ep;	  /* of its environment: where it is now, on the stack or on the heap */
 	uint64_t value;	  /* the VALUE */

@@ -4,7 +4,7 @@
  * thread_join), vm_core.h (rb_thread_t.keeping_mutexes, locking_mutex, join_list), ext/monitor/monitor.c.
  *
  * The lists are in the target's memory, so they can be circles or of any length. All functions together take at most
- * LOCKS_STEPS steps. What is not found until then counts as not found.
+ * LOCKS_STEPS steps. When no steps are left, a search ends as if the list ended there.
  */
 #ifndef RBDUMP_LOCKS_H
 #define RBDUMP_LOCKS_H
@@ -50,7 +50,8 @@ struct lock_owner {
 bool locks_owner(const struct locks *locks, uint64_t mutex, struct lock_owner *ret);
 
 /*
- * Whether a thread is in the list of those who wait for a Mutex. Up to 2.4 there is no list: then, whether anybody waits.
+ * Whether a thread is in the list of those who wait for a Mutex. Up to 2.4 there is no list, so the result
+ * only tells whether any thread waits for the Mutex.
  *   fiber  the fiber that waits, if it waits in a hook of a fiber scheduler; 0: any fiber of the thread
  */
 bool locks_mutex_has_waiter(struct locks *locks, uint64_t mutex, uint64_t thread, uint64_t fiber);
@@ -65,8 +66,7 @@ bool locks_is_joined_by(struct locks *locks, uint64_t thread, uint64_t waiter);
 size_t locks_held(struct locks *locks, uint64_t thread, uint64_t *mutexes, size_t max);
 
 /*
- * Whether somebody has woken a thread, which has not gone on yet (vm_core.h, RUBY_VM_INTERRUPTED). True if that is not
- * known.
+ * Whether a thread was woken, but has not gone on yet (vm_core.h, RUBY_VM_INTERRUPTED). True if that is not known.
  */
 bool locks_is_woken(const struct locks *locks, uint64_t thread, uint64_t ec);
 
@@ -77,15 +77,15 @@ uint64_t locks_monitor_mutex(const struct locks *locks, const struct typed *type
  * Reads how full a Queue or SizedQueue is.
  *   sized   whether it is a SizedQueue
  *   length  receives how many elements it has
- *   max     receives for how many elements it has room; 0 for a Queue
+ *   max     receives how many elements it has room for; 0 for a Queue
  * Returns false if that cannot be read.
  */
 bool locks_queue_length(const struct locks *locks, const struct typed *typed, bool sized, uint64_t *length,
 			uint64_t *max);
 
 /*
- * The child process that an execution context waits for, as the target sees it; -1: any child. Returns 0 if this Ruby
- * notes no such processes (it does in 2.6 to 3.2), or if the context is not among those that wait.
+ * The child process that an execution context waits for (the pid, as the target sees it); -1: any child. Returns 0 if
+ * this Ruby has no list of such waits (only 2.6 to 3.2 have one), or if the context is not in the list.
  */
 int64_t locks_child(struct locks *locks, uint64_t ec);
 

@@ -26,7 +26,7 @@ bool machine_calls_c(const char *name);
 /* Whether a function of Ruby with this name interprets code. */
 bool machine_interprets(const char *name);
 
-/* Whether a function of Ruby with this name is vm_exec(), which calls that one: vm.c. */
+/* Whether a function of Ruby with this name is vm_exec(), which calls the function that interprets code (vm.c). */
 bool machine_executes(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * How long some memory is that the C library has allocated. Only glibc's malloc() is recognised.
+ * The length of memory that the C library has allocated. Only glibc's malloc() is recognised.
  */
 #ifndef RBDUMP_MALLOC_CHUNK_H
 #define RBDUMP_MALLOC_CHUNK_H
@@ -7,9 +7,10 @@
 #include "ruby/access.h"
 
 /*
- * How many words fit into the memory at an address: as many as were asked for, or up to three more; if the memory is a
- * mapping of its own, all up to its end. Returns 0 if the memory is not from glibc's malloc(), if it has more than `most`
- * bytes with its header, or if the header cannot be read; `access` itself never fails.
+ * How many words fit into the memory at an address. This is the number of words that was requested from malloc(), or up
+ * to three more. If the memory is a mapping of its own, all words up to the end of the mapping count. Returns 0 if the
+ * memory is not from glibc's malloc(), if it has more than `most` bytes with its header, or if the header cannot be
+ * read; `access` itself never fails.
  */
 uint64_t malloc_chunk_words(const struct access *access, uint64_t address, uint64_t most);
 

@@ -17,7 +17,7 @@ void number_add_float(double number, struct text *text);
 /* Appends a Float that is an object. Sets access->failed if it cannot be read. */
 void number_add_float_object(struct access *access, uint64_t object, struct text *text);
 
-/* The most digits of a large Integer that are written, about. A larger one is written as "(Integer of 20000 bits)". */
+/* A large Integer is written if it has at most about this many digits. A larger one is written as "(Integer of 20000 bits)". */
 #define NUMBER_DIGITS 600
 
 /*

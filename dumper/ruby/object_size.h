@@ -55,7 +55,7 @@ struct object_sizes {
 	struct steps steps;
 };
 
-/* More bytes than any object owns: what is more is garbage. */
+/* More bytes than any object owns: a larger number is garbage. */
 #define OBJECT_OWNED_MAX (UINT64_C(1) << 46)
 
 /* For steps_begin(): more than the objects of one page of the heap need together, and more than most objects need. */
@@ -82,16 +82,16 @@ static inline bool object_size_may_want(const struct object_sizes *sizes, uint64
 }
 
 /*
- * Whether the flags of an object (RBasic.flags) tell that it owns nothing outside its slot. Most objects are such. Then
- * object_size() gives 0, and object_size_wants() no struct.
+ * Whether the flags of an object (RBasic.flags) tell that it owns nothing outside its slot. This is true for most
+ * objects. If it is true, object_size() gives 0, and object_size_wants() gives no struct.
  */
 bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags);
 
 /*
  * Computes how many bytes an object owns outside its slot.
  *   access  for the structs outside the slot
- *   owned   receives the number of bytes, at most sizes->owned_max. If the number is not known exactly, receives the bytes
- *           that are known
+ *   owned   receives the number of bytes, at most sizes->owned_max. If the number is not known exactly, receives the number
+ *           of bytes that are known
  * Returns whether the number is exact. It is not exact for most T_DATA, whose memory is known only to the C code that
  * made them (data_size.h); for code up to 2.6; for classes up to 2.3, and for classes with data for several boxes
  * (Ruby::Box); if the layout lacks a member, or if a struct cannot be read or cannot be right.

@@ -29,7 +29,7 @@ struct object_slot {
 	uint64_t size; /* of the slot; at least 16 */
 };
 
-/* How an ar_table has its pairs. */
+/* Where the pairs are in an ar_table. */
 struct hash_pairs {
 	uint64_t offset; /* of the first key; its value is the word behind it */
 	uint64_t words;	 /* from one key to the next, at most HASH_PAIR_WORDS */
@@ -88,7 +88,7 @@ uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slo
 /* The address of the ar_table of a T_HASH that has no st_table; 0 if it has none. */
 uint64_t slot_hash_ar(const struct layout *layout, const struct object_slot *slot);
 
-/* How the ar_tables of this Ruby have their pairs. Returns false if that is not known. */
+/* Finds out where the pairs are in the ar_tables of this Ruby. Returns false if that is not known. */
 bool slot_hash_pairs(const struct layout *layout, struct hash_pairs *ret);
 
 /* The bytes of some pairs, from the first key to the last value. */

@@ -1,6 +1,7 @@
 /*
  * Locks of older Rubies that are no T_DATA (typed.h): queues and ConditionVariables up to 2.4 are T_STRUCTs, and Monitors up
- * to 2.6 are objects whose methods are written in Ruby. What an object is, its methods tell ("Thread::Queue#pop").
+ * to 2.6 are objects whose methods are written in Ruby. rbdump recognizes them by the names of their
+ * methods ("Thread::Queue#pop").
  *
  * Based on Ruby's sources: ext/thread/thread.c, v2_1_0 to v2_2_10, and thread_sync.c, v2_3_0 to v2_4_10 (QUEUE_QUE,
  * SZQUEUE_MAX); lib/monitor.rb, v1_9_3_0 to v2_6_10.
@@ -18,12 +19,12 @@ bool plain_is_struct(const struct ruby *ruby, uint64_t object);
  *   object  a Thread::Queue or Thread::SizedQueue that is a T_STRUCT
  *   sized   whether it is a SizedQueue
  *   length  receives how many elements it has
- *   max     receives for how many elements it has room; 0 for a Queue
+ *   max     receives how many elements it has room for; 0 for a Queue
  * Returns false if that cannot be read.
  */
 bool plain_queue_length(const struct ruby *ruby, uint64_t object, bool sized, uint64_t *length, uint64_t *max);
 
-/* The most Mutexes of one object that are found. */
+/* The maximum number of Mutexes that are found for one object. */
 #define PLAIN_MUTEXES_MAX 8u
 
 /*

@@ -1,6 +1,7 @@
 /*
- * A walk over the references of one object: what a reference is, and the functions with which the files for the types
- * of objects give the references that they find. To give a reference is to call `visit` for it.
+ * A walk over the references of one object. This header defines what a reference is. Other files find the references,
+ * each for some types of objects, and give them with the functions below. To give a reference is to call `visit` for
+ * it.
  *
  * A reference is exact if it is in a struct that Ruby itself defines. It is declared if the C extension that made the
  * object has declared where it is (RUBY_TYPED_DECL_MARKING). It is conservative if rbdump has found a word in the
@@ -64,7 +65,8 @@ struct object_refs {
 	struct data_types types;
 	/*
 	 * Whether Threads and Fibers give what their execution contexts keep: stacks, fiber-local variables and so on. The
-	 * caller can set it. If it looks at the roots, too, it need not: heap_roots.h gives all of this, with better names.
+	 * caller can set it. A caller that also looks at the roots does not need it: heap_roots.h gives all of this, with
+	 * better names.
 	 */
 	bool contexts;
 	/* How many words and entries of tables may still be read. The caller can set it. */
@@ -106,7 +108,7 @@ bool refs_give_words(struct refs_walk *walk, uint64_t address, uint64_t count, e
  */
 bool refs_give_table(struct refs_walk *walk, uint64_t table, enum ref_label label, bool keys);
 
-/* Gives what one entry of an id table leads to. */
+/* refs_each_id() calls this function for each entry. It gives the references to which the entry leads. */
 typedef void refs_id_visit(struct refs_walk *walk, uint64_t id, uint64_t value);
 
 /*

@@ -35,14 +35,13 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  * is the time at which the stack was copied. The kept data about code or a method is right for this moment if one of
  * these conditions is true:
  * - It is certain that no object was freed or moved between the moment of the stack and the moment when the data was
- * read (see
- *     collections_same_objects()).
+ *   read (see collections_same_objects()).
  * - The code and the method were old objects when the data was read. It is certain that no old object was freed or
- * moved between this read and the moment of the stack (see collections_same_old_objects()).
- *   - The method entry has the same definition as when the data was read, and the code is the same, too (see
- *     method_identity.h).
- *   - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If the
- *     stack copy contains some of these bytes, these bytes are the same in the stack copy, too.
+ *   moved between this read and the moment of the stack (see collections_same_old_objects()).
+ * - The method entry has the same definition as when the data was read, and the code is the same, too (see
+ *   method_identity.h).
+ * - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If the
+ *   stack copy contains some of these bytes, these bytes are the same in the stack copy, too.
  * rbdump can take some seconds to notice that a program has changed data in place. For example, a program can give a
  * name to an anonymous class.
  */
@@ -85,8 +84,8 @@ bool resolver_settle(struct resolver *resolver, const struct collections *then, 
 size_t resolver_bytes(const struct resolver *resolver);
 
 /*
- * A copy of a String of the target, as text, of at most about VALUE_NAME_MAX bytes: "…" stands for the others. The trace
- * owns the copy. NULL if `value` is nil, or if the String cannot be read.
+ * A copy of a String of the target, as text. A String that is longer than about VALUE_NAME_MAX bytes is cut, and "…" stands
+ * for the rest. The trace owns the copy. NULL if `value` is nil, or if the String cannot be read.
  */
 const char *resolver_string(struct resolver *resolver, uint64_t value);
 

@@ -15,8 +15,8 @@
 typedef bool st_visit(void *context, struct access *access, uint64_t key, uint64_t record);
 
 /*
- * Calls `visit` for each entry, but for at most `limit` entries. Stops if `visit` returns false. Returns whether all
- * entries were visited. If the table cannot be read, returns false and sets access->failed.
+ * Calls `visit` for each entry, at most `limit` times. Stops if `visit` returns false. Returns whether all entries were
+ * visited. If the table cannot be read, returns false and sets access->failed.
  */
 bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 
@@ -49,9 +49,9 @@ bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *re
 bool st_size(struct access *access, uint64_t table, uint64_t *ret);
 
 /*
- * Whether this Ruby has rb_id_tables of methods, constants and global variables: since 2.3, which has got tables of the
- * methods that can be called, too. Before, these are st_tables. No layout has the members of the rb_id_tables of 2.3 and
- * 2.4.
+ * Whether the tables of methods, constants and global variables of this Ruby are rb_id_tables: since 2.3. Before, they are
+ * st_tables. Since 2.3, there are also tables of the methods that can be called. No layout has the members of the
+ * rb_id_tables of 2.3 and 2.4.
  */
 bool st_replaced_by_id_tables(const struct layout *layout);
 

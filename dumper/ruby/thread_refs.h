@@ -1,8 +1,9 @@
 /*
  * The references of a Thread and of a Fiber: the members of their structs and of their execution contexts, what their
- * control frames have, and the words of their VM stacks. Native stacks, registers, and words whose members no layout has,
- * are given conservatively, and Ruby's collector looks at native stacks and registers in the same way. If such a stack is
- * in use by a running thread, only the thread's registers tell how far it goes; heap_roots.h looks at these.
+ * control frames have, and the words of their VM stacks. Some words are given conservatively: the words of native
+ * stacks, registers, and the words of structs that belong to no member in the layout. Ruby's collector looks at native
+ * stacks and registers in the same way. If a running thread uses a native stack, only the thread's registers tell how
+ * far the stack goes; heap_roots.h looks at these registers.
  *
  * These functions give the references of an execution context only if the caller has set `contexts` in struct
  * object_refs.
@@ -22,8 +23,8 @@
 bool thread_refs_are_known(const struct layout *layout);
 
 /*
- * Gives the references of a rb_thread_t. Returns false: there may be more or fewer. For example, words of a native stack
- * can be left over from earlier calls.
+ * Gives the references of a rb_thread_t. Always returns false: the thread may have more references, or fewer. For example,
+ * words of a native stack can be left over from earlier calls.
  */
 bool thread_refs(struct refs_walk *walk, uint64_t thread);
 

@@ -84,12 +84,16 @@ bool value_bytes_begin(struct access *access, struct bytes bytes, const char *ex
 #define VALUE_NAME_MAX 4096u
 
 /*
- * Appends the first bytes of a String to a text, at most about `max` and VALUE_STRING_MAX. "…" stands for the others. If
- * `value` is not a String, or cannot be read, returns false and sets access->failed.
+ * Appends a String to a text. If the String is longer than `max` bytes, appends only about its first `max` bytes, and
+ * "…" for the rest. `max` must be at most VALUE_STRING_MAX. If `value` is not a String, or cannot be read, returns
+ * false and sets access->failed.
  */
 bool value_append_shortened(struct text *text, struct access *access, uint64_t value, uint64_t max);
 
-/* Appends bytes of the target to a text. If the bytes cannot be read, returns false and sets access->failed. */
+/*
+ * Appends bytes of the target to a text. If the bytes cannot be read, returns false and sets access->failed. Also returns
+ * false if there are more than VALUE_STRING_MAX bytes.
+ */
 bool value_append(struct text *text, struct access *access, struct bytes bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Finds out what a thread or a suspended fiber waits for: from rb_thread_t.locking_mutex, and from the innermost frame. A
- * frame tells it by the name of its method and by its receiver (self), whose type is checked: a Thread::Queue that waits
- * in `pop`, a Monitor in `enter`, a Thread in `join`.
+ * Finds out what a thread or a suspended fiber waits for: from rb_thread_t.locking_mutex, and from the innermost frame.
+ * The name of the frame's method and the type of its receiver (self) show it: a Thread::Queue that waits in `pop`, a
+ * Monitor in `enter`, a Thread in `join`.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: thread_sync.c and thread_sync.rb, thread.c, process.c,
  * ext/monitor/monitor.c; and plain_locks.h.
@@ -19,8 +19,8 @@ struct wait_found {
 };
 
 /*
- * Fills in entry->wait, except for its holder, for `confirmed`, and for what wait_graph_find() sets. The wait has the kind
- * WAIT_NONE if rbdump does not know for what the entry waits.
+ * Fills in entry->wait, except for its holder, `confirmed`, and the members that wait_graph_find() sets. The wait has the
+ * kind WAIT_NONE if rbdump does not know what the entry waits for.
  *   ec     the entry's execution context; 0 if not known
  *   entry  a thread or a suspended fiber; its state, frames, waits_in and waits_for must have been filled in
  *   trace  owns the strings

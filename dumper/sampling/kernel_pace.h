@@ -65,10 +65,10 @@ void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t clock_
 			 double seconds);
 
 /*
- * Returns when the next flush of time lines is due, after a flush at `now_ns`. The distances are random: 0.15 s on
- * average, and at most 0.2 s. At a flush, the time since the last clock interrupt gets the stack of this interrupt, and
- * not the stack of the next interrupt (time_line.h). If flushes kept step with the program, always the same methods
- * would be given this time.
+ * Returns when the next flush of time lines is due, after a flush at `now_ns`. The distances are random: from 0.1
+ * to 0.2 s. At a flush, the time since the last clock interrupt gets the stack of this interrupt, and
+ * not the stack of the next interrupt (time_line.h). If flushes were always at the same point of a loop in the target,
+ * the same methods would get this time each time.
  *   random  the state of base/random.h
  */
 uint64_t kernel_pace_next_flush(uint64_t now_ns, uint64_t *random);

@@ -60,10 +60,10 @@ void native_frames_facts(const struct native_frames *frames, struct kernel_facts
 
 /*
  * Finds the native frames of a sample. Pass every sample of the process, in the order in which they were taken, because
- * a sample with a new stack tells what the samples with the same stack lack. Call this function while the frames that
- * the sampler has walked (`sample->walked`) are valid. If the sample has no copy of the native stack, the result is
- * empty. Only two registers of a sleeping thread are known, so some native frames can be missing then; and the result
- * has no functions of the kernel.
+ * a sample with a new stack contains data that later samples with the same stack lack. Call this function while the
+ * frames that the sampler has walked (`sample->walked`) are valid. If the sample has no copy of the native stack, the
+ * result is empty. Only two registers of a sleeping thread are known, so some native frames can be missing then; and
+ * the result has no functions of the kernel.
  */
 void native_frames_take(struct native_frames *frames, const struct sample *sample, struct native_stack *ret);
 

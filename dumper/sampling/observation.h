@@ -30,7 +30,7 @@ struct observation {
 	bool same; /* the stack is the same as in the thread's previous observation, so `sample` is NULL */
 	/*
 	 * The sample that contains the stack. NULL if `same`, `lost` or `of_kept` is set, or if `stack` is a cache hit.
-	 * But in the queue, a cache hit can have a sample, without a stack copy, for its native stack.
+	 * But in the queue, a cache hit can have a sample, which has its native stack but no stack copy.
 	 * If `gone` or `no_stack` is set in the sample, the sample has no stack.
 	 */
 	struct sample *sample;

@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 struct remote_reads {
-	unsigned int in_a_row;	      /* how many of the latest stacks, without a gap, were in the cache */
+	/* how many of the latest stacks in a row were in the cache; at most a little more than `wanted_in_a_row` */
+	unsigned int in_a_row;
 	unsigned int wanted_in_a_row; /* how large `in_a_row` must be before remote reads are allowed */
 	/* how many remote reads have been tried since a remote read was last omitted on purpose */
 	unsigned int since_plain;

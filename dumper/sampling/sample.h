@@ -62,12 +62,13 @@ struct sample_cache {
 };
 
 /*
- * How much of the native stack is copied: enough for most methods in C, which need some hundreds of bytes a function.
+ * The maximum number of bytes of the native stack that are copied. This is enough for most methods in C, which need some
+ * hundreds of bytes per function.
  */
 #define NATIVE_COPY_MAX 8192u
 
 /*
- * What native frames are found from (native_frames.h). The sampler or the kernel's record owns the memory, which is
+ * The data from which native frames are found (native_frames.h). The sampler or the kernel's record owns the memory, which is
  * valid until the next sample is taken, or until the record is released.
  */
 struct native_copy {
@@ -78,7 +79,7 @@ struct native_copy {
 	size_t nr_functions;
 };
 
-/* The registers of a stopped or interrupted thread, all of them known, for the unwinder. */
+/* Returns the registers of a stopped or interrupted thread, for the unwinder. All of them are known. */
 struct unwind_registers sample_registers(const struct user_regs_struct *registers);
 
 /* How much effort it took to get a sample. */
@@ -123,7 +124,7 @@ struct sample {
 	bool no_stack;	    /* the thread has not begun or is about to end, so there is no stack */
 	enum reason reason; /* why the source rejects the sample; REASON_NONE: the source accepts it */
 	struct sample_stop stop;
-	struct native_copy native; /* if the sampler was asked for it (sampler_options.h), and was able to copy it */
+	struct native_copy native; /* set only if it was wanted (sampler_options.h) and could be copied */
 	struct sample_cache cache;
 	struct sample_effort effort;
 };

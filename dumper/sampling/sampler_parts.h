@@ -33,7 +33,8 @@ struct sampler {
 	 */
 	struct collections then, fetched;
 	bool has_fetched;
-	uint64_t late_ns;   /* how old the code must be to be read again because frames could not become known */
+	/* if frames could not become known, the code is read again when the last read is this many ns old */
+	uint64_t late_ns;
 	uint64_t low, high; /* the file that contains Ruby is mapped at [low, high) */
 	uint64_t native[NATIVE_READ_MAX / 8];
 };
@@ -71,7 +72,7 @@ void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
 
 /*
  * Reads the innermost part of a native stack into `sampler->native`: `length` bytes, or fewer if the stack is shorter.
- * Returns how many; 0 if it cannot be read.
+ * Returns how many bytes were read; 0 if the stack cannot be read.
  */
 size_t sampler_read_native(struct sampler *sampler, pid_t tid, uint64_t sp, size_t length);
 

@@ -9,7 +9,7 @@
 #include "sampling/stream.h"
 
 struct sampling_loop_options {
-	struct rounds_options rounds; /* with `native`, observations have native frames */
+	struct rounds_options rounds; /* if `rounds.native` is set, observations have native frames */
 	const _Atomic int *stop;      /* the loop ends when `*stop` is not 0 */
 	/* the CPU time limit for all sampling processes together, as a share of one CPU */
 	double max_cpu;

@@ -29,10 +29,10 @@
  * chosen. As a result, each stack gets about the time that it would get if stacks were copied at all waits.
  *
  * A thread that was preempted waits for a CPU. If the stack at the end of its CPU time was copied, this wait gets that
- * stack. Otherwise, it gets a stack in the same way as other waits: from another time when the thread was preempted,
- * for about as long. A stack that was only chosen for the CPU time does not count, because on a busy machine, a thread
- * can wait for a CPU for much longer than it runs. If it did count, a few stacks from clock interrupts would decide
- * about all of this waiting time.
+ * stack. Otherwise, it gets a stack in the same way as other waits: from another time when the thread was preempted
+ * and waited for about as long. A stack that was only chosen for the CPU time does not count, because on a busy
+ * machine, a thread can wait for a CPU for much longer than it runs. If it did count, a few stacks from clock
+ * interrupts would decide about all of this waiting time.
  *
  * If a stack was chosen for a piece in one of the ways that the last three paragraphs describe, the piece is marked as
  * estimated. Such a stack was copied outside the piece, so the thread may have had another stack during the piece.

@@ -1,7 +1,7 @@
 /*
  * Keeps rbdump off the CPUs on which the target's threads run, while rbdump reads a process that it does not stop. If
- * both share a CPU, the kernel lets the target wait for some milliseconds again and again; otherwise, the target does
- * not notice that it is read.
+ * rbdump and the target share a CPU, the kernel makes the target wait for some milliseconds again and again. If they do
+ * not share a CPU, the target does not notice that rbdump reads it.
  */
 #ifndef RBDUMP_KEEP_OFF_H
 #define RBDUMP_KEEP_OFF_H
@@ -17,7 +17,7 @@ struct keep_off;
  */
 struct keep_off *keep_off_begin(pid_t pid);
 
-/* Ends this, and lets rbdump use all its CPUs again. NULL is fine. */
+/* Ends the thread that keep_off_begin() has started, and lets rbdump use all its CPUs again. NULL is fine. */
 void keep_off_end(struct keep_off *keep);
 
 #endif

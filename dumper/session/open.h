@@ -38,7 +38,7 @@ struct session_core_options {
  *   trace  receives the trace of all stacks. The trace's pid, version and layout are not set yet. The caller destroys
  *          the trace
  *
- * Fails if there is no such process, or no longer, or if `pid` is the tid of a thread that is not a main thread. Also
+ * Fails if the process does not exist or has ended, or if `pid` is the tid of a thread that is not a main thread. Also
  * fails if the kernel refuses access, if the process is not a Ruby process, or if no layout fits. Ends rbdump if there
  * is no result within the time limit (time_limit.h).
  */
@@ -54,7 +54,7 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 struct error *session_open_core(const struct session_core_options *options, struct session **ret, struct trace **trace);
 
 /*
- * Opens a process or a core, as one of both functions above does.
+ * Opens a process as session_open() does, or a core as session_open_core() does.
  *   no_stop  for a process: do not pause it
  *   native   which native frames the trace gets; NULL: none
  */

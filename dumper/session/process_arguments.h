@@ -1,6 +1,6 @@
 /*
  * What a process was started with: its command line, the name of its program, and the names of the variables in its
- * environment. The values of these variables are not read into the output: they are often secret.
+ * environment. rbdump does not show the values of these variables, because they are often secret.
  */
 #ifndef RBDUMP_PROCESS_ARGUMENTS_H
 #define RBDUMP_PROCESS_ARGUMENTS_H
@@ -9,13 +9,13 @@
 #include "trace/trace.h"
 
 /*
- * Reads the arguments of the session's target, and puts them into the trace. The kernel tells the command line and the
- * environment of a live process as the process was given them; a process can write over them. The core of a process has
- * the beginning of the command line, as one string of at most 80 bytes, and does not tell where the environment is. What
- * cannot be read is NULL. Returns false if there is not enough memory.
+ * Reads the arguments of the session's target, and puts them into the trace. The command line and the environment of
+ * a live process are those with which the process was started, unless the process has overwritten them. A core contains
+ * only the beginning of the command line, as one string of at most 80 bytes, and does not say where the environment is.
+ * What cannot be read is NULL. Returns false if there is not enough memory.
  *   proc          the folder of procfs
- *   time_limit_s  the time limit (time_limit.h), because each of these reads is one of the target's memory, and might never
- *                 return; 0: the default
+ *   time_limit_s  the time limit (time_limit.h), because each of these reads is a read of the target's memory, which might
+ *                 never return; 0: the default
  */
 bool session_add_arguments(const char *proc, const struct session *session, unsigned int time_limit_s,
 			   struct trace *trace);

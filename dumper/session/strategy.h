@@ -12,7 +12,7 @@
 
 /*
  * Looks at the target. The kind of target and the session's options determine the strategy. A strategy may need several
- * looks. For a core or a paused process, `look` receives the last of these looks. For a process that is not paused, Of
+ * looks. For a core or a paused process, `look` receives the last of these looks. For a process that is not paused, of
  * the looks that have passed the self-test, `look` receives the look with the fewest changed stacks and lists. If no
  * look has passed the self-test, `look` receives the last look.
  *

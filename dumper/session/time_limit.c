@@ -43,8 +43,8 @@ struct error *time_limit_begin(const char *name, pid_t pid, unsigned int seconds
 	    [TIME_LIMIT_DEBUG_INFO] =
 		"rbdump was searching for debug info to make a layout; give a layout (--offsets), "
 		"use no debuginfod server (unset DEBUGINFOD_URLS), or allow more time (--time-limit)",
-	    [TIME_LIMIT_ARGUMENTS] = "rbdump was still reading what the process was started with; do not ask for that "
-				     "(--args), or allow more time (--time-limit SECONDS)",
+	    [TIME_LIMIT_ARGUMENTS] = "rbdump was still reading the command line and the environment; omit --args, or "
+				     "allow more time (--time-limit SECONDS)",
 	};
 	struct error *error;
 

@@ -1,5 +1,6 @@
 /*
- * What a system call waits for: the numbers and pointers of its arguments, read as the kernel reads them.
+ * What a system call waits for. rbdump reads the call's arguments, which are numbers and pointers, as the kernel reads
+ * them.
  */
 #ifndef RBDUMP_CALL_H
 #define RBDUMP_CALL_H
@@ -12,10 +13,10 @@
 #include "target/system_call.h"
 #include "target/target.h"
 
-/* The most descriptors of one call that are listed; select(2) and poll(2) can have thousands. */
+/* At most this many descriptors of one call are listed. A call of select(2) or poll(2) can have thousands. */
 #define CALL_FDS_MAX 64
 
-/* The most descriptors of one call that are looked at to be counted. */
+/* At most this many descriptors of one call are read, to count them. */
 #define CALL_FDS_COUNTED 65536
 
 /* A descriptor among the arguments of a call. */
@@ -26,7 +27,7 @@ struct call_fd {
 	struct facts facts; /* what the descriptor is (target/descriptor.h); empty until it is described */
 };
 
-/* Why a call is not shown; then no other member is set. */
+/* Why a call is not shown. For all values except CALL_KNOWN, no other member of struct call is set. */
 enum call_missing {
 	CALL_KNOWN,
 	CALL_RAN_ON,	  /* the thread has run since its stack was copied */
@@ -35,11 +36,11 @@ enum call_missing {
 
 enum call_limit {
 	CALL_UNLIMITED, /* the call has no timeout, or its timeout could not be read */
-	CALL_FOR,	/* the call has a duration, which counts from when the call began */
-	CALL_UNTIL,	/* the call has a point in time */
+	CALL_FOR,	/* the timeout is a duration, counted from the beginning of the call */
+	CALL_UNTIL,	/* the timeout is a point in time */
 };
 
-/* A zeroed struct is a call of which nothing is known. To free the memory, call call_clear(). */
+/* If all members are zero, nothing is known about the call. To free the memory, call call_clear(). */
 struct call {
 	enum call_missing missing;
 	struct system_call at;
@@ -47,10 +48,11 @@ struct call {
 	const char *action; /* what the thread does: "reads from"; NULL if this call is not decoded */
 	bool locks;	    /* the call waits for a lock of a file */
 	bool for_children;  /* the call waits for one child, or for any */
-	pid_t child;	    /* if `for_children`: the child, as the process knows its pid; 0: any */
-	bool sleeps;	    /* the call does nothing but wait until the time is over */
+	pid_t child;	    /* if `for_children`: the child's pid, as the process knows it; 0: any */
+	bool sleeps;	    /* the call only waits until the time is over */
 	/*
-	 * `object`: what follows the action in a sentence; and, for programs: `child`, `address`, `path`, `to`, `signals`
+	 * `object`: the words after the action in a sentence. For programs: `child`, `path`, `to`,
+	 * `signals`
 	 */
 	struct facts facts;
 	struct call_fd *fds;
@@ -61,7 +63,7 @@ struct call {
 	int64_t limit_ns;   /* for CALL_FOR: the duration */
 	bool has_until;	    /* for CALL_UNTIL: the time is known on the clock of this system */
 	int64_t until_ns;   /* if `has_until`: when, in nanoseconds since 1970 */
-	bool has_remaining; /* for CALL_UNTIL: it is known how long that was after the look */
+	bool has_remaining; /* for CALL_UNTIL: the time from the look to the point in time is known */
 	int64_t remaining_ns;
 };
 
@@ -71,15 +73,15 @@ void call_clear(struct call *call);
 /* How many bytes of memory a call takes, without the struct itself and without what malloc() adds. */
 size_t call_bytes(const struct call *call);
 
-/* Whose call is read, and so what can be known of it. */
+/* What kind of thread is in the call. This decides what can be known about the call. */
 enum call_source {
-	CALL_OF_SLEEPER,      /* of a thread that sleeps on: all */
-	CALL_OF_OTHER_CLOCKS, /* the same, in another time namespace: points in time are not known */
-	CALL_OF_CORE,	      /* as it was when the core was written: points in time are not known */
+	CALL_OF_SLEEPER, /* the thread has slept since its stack was copied: all can be known */
+	CALL_OF_OTHER_CLOCKS, /* the same, but in another time namespace: of points in time, only those of CLOCK_REALTIME are known */
+	CALL_OF_CORE, /* the call when the core was written: of points in time, only those of CLOCK_REALTIME are known */
 	/*
-	 * Of a thread that rbdump has stopped in the call. Since then, the thread may have been in other calls with the
-	 * same arguments, for example in poll(2) with another descriptor in the same array. So no memory is read: what
-	 * is in the registers was so when the stack was copied.
+	 * rbdump has stopped the thread in the call. Since then, the thread may have been in other calls with the same
+	 * arguments, for example in poll(2) with another descriptor in the same array. So no memory is read. Only the
+	 * registers are used: they are the same as when the stack was copied.
 	 */
 	CALL_OF_STOPPED,
 };

@@ -9,7 +9,7 @@ enum call_shape {
 	CALL_PLAIN,	    /* nothing that is shown */
 	CALL_ON_FD,	    /* the first argument is a descriptor */
 	CALL_FROM_TO,	    /* descriptors: first from, then to (with or without an offset between them) */
-	CALL_TO_FROM,	    /* sendfile(2): the first is the target */
+	CALL_TO_FROM,	    /* sendfile(2): descriptors: first to, then from */
 	CALL_FROM_AT_TO_AT, /* splice(2): fd, offset, fd, offset */
 	CALL_SENDTO,	    /* fd, buffer, length, flags, address, length */
 	CALL_CONNECT,	    /* fd, address, length */
@@ -40,7 +40,7 @@ struct call_form {
 	const char *action;
 };
 
-/* Returns how a call is read; NULL if this call is not in the table. */
+/* Returns the entry of a call in the table; NULL if the call is not in the table. */
 const struct call_form *call_form_of(int number);
 
 #endif

@@ -27,7 +27,7 @@ struct core_options {
 	bool force;		/* use the executable even if it matches no mapped file */
 };
 
-/* A core has at most so many bytes of the command line, with a NUL (struct elf_prpsinfo: ELF_PRARGSZ). */
+/* A core has at most this many bytes of the command line, including a NUL (struct elf_prpsinfo: ELF_PRARGSZ). */
 #define CORE_ARGUMENTS_MAX 80
 
 /* How the process died. */

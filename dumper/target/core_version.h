@@ -26,8 +26,8 @@ struct core_version {
 };
 
 /*
- * Finds the version. Returns false if no version is found, if different versions are found on the heap, or if out of
- * memory. Searches at most 1 GiB of the core.
+ * Finds the version. Returns false if no version is found, if different versions are found on the heap, or if there
+ * is not enough memory. Searches at most 1 GiB of the core.
  *   module  a module of a core; this system must lack the file of this module
  */
 bool core_version_find(const struct module *module, struct core_version *ret);

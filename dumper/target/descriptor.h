@@ -1,6 +1,7 @@
 /*
- * What a file descriptor of a live process is, as its links and files in /proc say (proc(5)): /proc/PID/task/TID/fd and
- * fdinfo. Nothing is opened, and no descriptor is copied: a copy would keep open what the process closes meanwhile.
+ * Finds out what a file descriptor of a live process is, from its link and file in /proc (proc(5)):
+ * /proc/PID/task/TID/fd and fdinfo. Nothing is opened, and no descriptor is copied: a copy would keep the file open after
+ * the process has closed it.
  */
 #ifndef RBDUMP_DESCRIPTOR_H
 #define RBDUMP_DESCRIPTOR_H
@@ -32,11 +33,11 @@
  *   count       of an eventfd
  *   signals     of a signalfd
  *   process     of a pidfd: the process in rbdump's pid namespace; 0: in none that rbdump sees; -1: it has ended
- *   clock, remaining_ns, interval_ns  of a timerfd; remaining_ns is 0 if it is not set
+ *   clock, remaining_ns, interval_ns  of a timerfd; remaining_ns is 0 if the timer is not set
  *   watches     of an inotify or a fanotify: how many
  *   targets     of an epoll set: a list of things with `fd`, `events` and these facts. `more_targets`: how many more
- *   replaced    of a target of an epoll set: the number is now that of another file, or of none, so nothing else is
- *               told of it
+ *   replaced    of a target of an epoll set: true if the number now belongs to another file, or to no file; then only
+ *               `fd` and `events` are known
  *   protocol    of a socket: the kernel's name ("TCP", "UNIX", …); sockets.h adds addresses and state
  *
  * If there is not enough memory, sets `facts->failed`.

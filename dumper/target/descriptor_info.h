@@ -1,5 +1,5 @@
 /*
- * /proc/PID/task/TID/fdinfo/FD: position and flags of a descriptor, and what its kind has besides (proc(5)).
+ * /proc/PID/task/TID/fdinfo/FD: position and flags of a descriptor, and more facts that depend on its kind (proc(5)).
  */
 #ifndef RBDUMP_DESCRIPTOR_INFO_H
 #define RBDUMP_DESCRIPTOR_INFO_H
@@ -11,10 +11,10 @@
 
 #include "base/facts.h"
 
-/* The most bytes of a fdinfo file that are read: an epoll set has a line for each of its descriptors. */
+/* The maximum number of bytes that are read of a fdinfo file: an epoll set has a line for each of its descriptors. */
 #define DESCRIPTOR_INFO_MAX 65536
 
-/* The most descriptors of one epoll set that are described. */
+/* The maximum number of descriptors of one epoll set that are described. */
 #define DESCRIPTOR_TARGETS_MAX 64
 
 /* A descriptor that an epoll set watches. */
@@ -36,7 +36,7 @@ struct descriptor_info {
 /* Reads the file of a descriptor. Returns false with errno: ENOMEM if there is not enough memory. */
 bool descriptor_info_read(pid_t pid, pid_t tid, int fd, struct descriptor_info *ret);
 
-/* Adds the facts that the file has of a descriptor of this kind (descriptor.h), without the targets of an epoll set. */
+/* Adds the facts that the file has for a descriptor of this kind (descriptor.h), except for the targets of an epoll set. */
 void descriptor_info_add(const struct descriptor_info *info, const char *kind, struct facts *facts);
 
 /* Frees the memory. */

@@ -12,8 +12,9 @@
 
 /*
  * Adds the facts `path` and `deleted` (descriptor.h). The kernel appends " (deleted)" to the path of a deleted file;
- * but the name of a file can end like that, too. So the link count and the path itself decide. Before Linux 5.12, which
- * cannot look only at what is cached, such a file counts as deleted.
+ * but the name of a file can end like that, too. So the link count and the path itself decide. Before Linux 5.12,
+ * openat2(2) cannot look only at cached paths (RESOLVE_CACHED). So each file whose path ends with " (deleted)" counts as
+ * deleted there.
  *   link    what the link in /proc/PID/fd says; begins with "/"
  *   status  of the file
  */

@@ -6,8 +6,8 @@
  * NATIVE_STACK_MAX bytes. All copies together have at most NATIVE_STACKS_MAX bytes.
  *
  * A native stack can contain a VM stack of Ruby, which is large: Ruby allocates the VM stacks of threads and fibers
- * there (up to 3.2 thread.c, thread_start_func_2(): ALLOCA_N; cont.c, fiber_initialize_coroutine()). No call is in it,
- * so the copy omits it, and has two parts.
+ * there (up to 3.2 thread.c, thread_start_func_2(): ALLOCA_N; cont.c, fiber_initialize_coroutine()). A VM stack
+ * contains no frames of native functions, so the copy omits the VM stack, and has two parts.
  *
  * If no VM stack is known in a stack that is too long, the copy has the innermost part and the last
  * NATIVE_STACK_OUTERMOST bytes. In 2.7, a thread that waits for the GVL for the first time has not noted the address of
@@ -34,7 +34,7 @@ struct native_part {
 /* The copy of one stack. */
 struct native_stack {
 	struct native_part parts[NATIVE_PARTS]; /* the innermost part first */
-	bool cut;				/* bytes are missing other than those of a known VM stack */
+	bool cut;				/* bytes other than those of a known VM stack are missing */
 };
 
 struct native_stacks;
@@ -44,7 +44,7 @@ struct native_stacks *native_stacks_create(void);
 void native_stacks_destroy(struct native_stacks *stacks); /* NULL is fine */
 
 /*
- * Says what native stacks contain that is not copied.
+ * Sets which parts of the native stacks are not copied.
  *   holes  for each VM stack, the address where it begins and the address where it ends; sorted. Must stay valid until
  *          the next call, or until `stacks` is destroyed
  */
@@ -78,12 +78,12 @@ void native_stacks_keep(struct native_stacks *stacks, size_t count);
 void native_stacks_want(struct native_stacks *stacks, const struct target *target, uint64_t sp);
 
 /*
- * Copies the stacks that are wanted and not copied yet, in as few system calls as possible. The process may be running;
- * then a copy can be of several moments.
+ * Copies the stacks that are wanted and not copied yet, in as few system calls as possible. The process may be
+ * running. In that case, the bytes of a copy can be from different moments.
  */
 void native_stacks_copy(struct native_stacks *stacks, const struct target *target);
 
-/* The copy of the stack with an index. It is valid until the copies are forgotten. */
+/* The copy of the stack with the given index. It is valid until the copies are forgotten. */
 struct native_stack native_stacks_of(const struct native_stacks *stacks, size_t index);
 
 #endif

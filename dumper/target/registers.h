@@ -1,5 +1,5 @@
 /*
- * The general registers of a native thread, from the form in which ptrace(2) and cores have them.
+ * Takes the general registers of a native thread from the struct that ptrace(2) and cores use.
  */
 #ifndef RBDUMP_REGISTERS_H
 #define RBDUMP_REGISTERS_H

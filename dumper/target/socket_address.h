@@ -19,14 +19,14 @@ void socket_address_add(struct text *text, const void *bytes, size_t length);
 /*
  * Appends an internet address and a port. An IPv4 address that is mapped to IPv6 is written as the kernel's tools write
  * it: `[::ffff:127.0.0.1]:80`.
- *   v6       whether all 16 bytes are an address; otherwise, the first 4 bytes are one
+ *   v6       true: all 16 bytes are an IPv6 address; false: the first 4 bytes are an IPv4 address
  *   address  in network byte order
  */
 void socket_address_add_internet(struct text *text, bool v6, const uint8_t address[16], unsigned int port);
 
 /*
- * Appends the name of a Unix socket. In an abstract name (its first byte is NUL), and for each NUL in it, an "@" is
- * written.
+ * Appends the name of a Unix socket. The first byte of an abstract name is NUL. Each NUL in an abstract name is written
+ * as "@".
  */
 void socket_address_add_unix(struct text *text, const char *name, size_t length);
 

@@ -24,27 +24,27 @@ struct socket_row {
 	unsigned int send_queue, receive_queue;
 };
 
-/* Reads a line. Returns false if it is no line of a socket, such as the first line. */
+/* Reads a line. Returns false if the line describes no socket, for example the first line. */
 bool socket_row_read(const char *line, bool v6, struct socket_row *ret);
 
 /*
  * Adds the facts `local`, `remote`, `state`, `receive_queue` and `send_queue` (sockets.h).
- *   tcp  whether the protocol is TCP, in which a closed socket is not just an unconnected one
+ *   tcp  whether the protocol is TCP; with other protocols, the kernel's state "closed" means "unconnected"
  */
 void socket_row_add(const struct socket_row *row, bool tcp, struct facts *facts);
 
-/* Whether one is the other end of the other one's connection. */
+/* Whether the two sockets are the two ends of one connection. */
 bool socket_rows_meet(const struct socket_row *one, const struct socket_row *other);
 
 /*
- * Each of these reads a line, and returns the inode of its socket; 0 if it is no line of a socket. If `facts` is not
+ * Each of these reads a line, and returns the inode of its socket; 0 if the line describes no socket. If `facts` is not
  * NULL, adds what the line says.
  */
 uint64_t socket_row_unix(const char *line, struct facts *facts);
 uint64_t socket_row_netlink(const char *line, struct facts *facts);
 uint64_t socket_row_packet(const char *line, struct facts *facts);
 
-/* Adds the facts `type` and `state` of a Unix socket, by the kernel's numbers. */
+/* Adds the facts `type` and `state` of a Unix socket, from the kernel's numbers for them. */
 void socket_add_unix_state(unsigned int type, unsigned int state, struct facts *facts);
 
 #endif

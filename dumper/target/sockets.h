@@ -15,19 +15,20 @@
  * Describes sockets. Adds these facts to each, as far as they are known and apply:
  *
  *   local, remote  addresses with ports; the name of a Unix socket
- *   state          as ss(8) has it, in whole words: "listen", "established", "close-wait", "unconnected"; of a Unix
+ *   state          as ss(8) shows it, but in whole words: "listen", "established", "close-wait", "unconnected"; of a Unix
  *                  socket: "listen", "connected" or "unconnected"
- *   receive_queue, send_queue  in bytes. For a socket that listens: receive_queue is how many connections wait, and
- *                  send_queue, only for a Unix socket, how many may wait
+ *   receive_queue, send_queue  in bytes. For a socket that listens: receive_queue is the number of connections that
+ *                  wait, and send_queue (only for a Unix socket) is the maximum of this number
  *   type           of a Unix or packet socket: "stream", "datagram", "seqpacket", "raw"
- *   peer           of a Unix socket: the inode of the socket at the other end. Of a TCP connection inside of the
- *                  network namespace: the same
+ *   peer           of a Unix socket, or of a TCP connection inside the network namespace: the inode of the socket at
+ *                  the other end
  *   family, port   of a netlink socket
  *   ethernet_protocol, interface  of a packet socket
  *   missing        why there are no such facts: "out-of-time", "not-listed" (the socket is neither bound nor
  *                  connected, or it belongs to another network namespace), "refused" (the tables may not be read)
  *
- *   wanted, count  what descriptor_describe() has told of the sockets; `inode` is set. Several can be the same socket
+ *   wanted, count  the facts of the sockets from descriptor_describe(); `inode` is set. Several can belong to the same
+ *                  socket
  *   until_ns       when to stop, a time of monotonic_ns()
  */
 void sockets_describe(pid_t pid, struct facts *const *wanted, size_t count, uint64_t until_ns);

@@ -18,8 +18,8 @@ struct system_call {
 };
 
 /*
- * The system call that a stop or a signal has interrupted. A call that was not interrupted, and has returned, is not
- * meant: the thread is no longer in it.
+ * The system call that a stop or a signal has interrupted. If the call has returned without an interruption, `known` is
+ * false, because the thread is no longer in the call.
  */
 struct system_call system_call_of_registers(const struct user_regs_struct *registers);
 

@@ -156,7 +156,7 @@ bool target_may_have(const struct target *target, uint64_t address);
 
 /*
  * How many bytes of memory the target has. For a live process: how many were mapped when the mappings were last read. For a
- * core: how many the core says that the process had, but at most INT64_MAX.
+ * core: how many the process had, as the core says, but at most INT64_MAX.
  */
 uint64_t target_mapped_bytes(const struct target *target);
 

@@ -51,7 +51,7 @@ uint64_t task_switches(const struct task *task);
 
 /*
  * How much CPU time the thread has used since its start, in nanoseconds. While the thread runs, the kernel updates the time
- * at its clock ticks, at the latest. Returns false if the time is not known.
+ * at least at each clock tick. Returns false if the time is not known.
  */
 bool task_cpu_ns(const struct task *task, uint64_t *ret);
 
@@ -63,8 +63,8 @@ bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp);
 
 /*
  * The system call in which the thread sleeps. If a stop has interrupted the call, and the kernel goes on with it by
- * restart_syscall(2), gives the call that was interrupted, if the kernel tells that. Not known if the thread runs or
- * sleeps in no system call, or if the kernel does not tell.
+ * restart_syscall(2), gives the call that was interrupted, if the kernel tells that. Not known if the thread runs,
+ * if it sleeps but is not in a system call, or if the kernel does not tell.
  */
 struct system_call task_call(const struct task *task);
 

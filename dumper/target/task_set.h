@@ -15,7 +15,7 @@
 
 #include "target/task.h"
 
-/* The maximum number of threads in a set. Of any further threads, nothing is known. */
+/* The maximum number of threads in a set. Nothing is known about further threads. */
 #define TASK_SET_MAX 65536
 
 struct task_entry {
@@ -43,26 +43,26 @@ struct task_set {
  */
 bool task_set_begin(struct task_set *set);
 
-/* Call this function after the look. Finds out which threads have not run since task_set_begin() of the look before. */
+/* Call this function after the look. Finds out which threads have not run since task_set_begin() of the previous look. */
 void task_set_end(struct task_set *set);
 
 /*
- * Call this function after task_set_end() if the look had a result. The next look is then compared with this one; otherwise,
- * with the same look as this one.
+ * Call this function after task_set_end() if the look had a result. The next look is then compared with this look. Without
+ * this call, the next look is compared with the same look as this look was.
  */
 void task_set_keep(struct task_set *set);
 
 /*
  * What is known of a thread after task_set_end().
- *   cpu_ns  receives the CPU time between task_set_begin() of the look before and that of this look. If the thread is new,
+ *   cpu_ns  receives the CPU time between task_set_begin() of the previous look and that of this look. If the thread is new,
  *           the CPU time since its start
- *   slept   receives whether the thread has not run at all since task_set_begin() of the look before. Such a thread has not
+ *   slept   receives whether the thread has not run at all since task_set_begin() of the previous look. Such a thread has not
  *           moved
  * Returns false if the CPU time is not known.
  */
 bool task_set_find(const struct task_set *set, pid_t tid, uint64_t *cpu_ns, bool *slept);
 
-/* Whether a thread was started after the look before. False if there was no look before, or if there is no such thread. */
+/* Whether a thread was started after the previous look. False if there was no previous look, or if there is no such thread. */
 bool task_set_is_fresh(const struct task_set *set, pid_t tid);
 
 /* Closes all files, and leaves the set empty. */

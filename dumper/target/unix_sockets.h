@@ -27,9 +27,9 @@ void unix_sockets_describe(const struct unix_sockets *sockets, struct facts *fac
 void unix_sockets_close(struct unix_sockets *sockets);
 
 /*
- * What can be known without sock_diag(7): adds the facts of Unix sockets from /proc/PID/net/unix, which has no peers.
- * In this table, a name can contain a newline, and thus look like the line of another socket. So nothing is told of a
- * socket for which there are two lines.
+ * For use without sock_diag(7): adds the facts of Unix sockets from /proc/PID/net/unix. This table does not name the
+ * peers. A name in this table can contain a newline, and thus look like the line of another socket. So if there are two
+ * lines for a socket, adds no facts for this socket.
  *   wanted, count, until_ns  as for sockets_describe(). Sockets of other protocols are skipped
  */
 void unix_sockets_read_table(pid_t pid, struct facts *const *wanted, size_t count, uint64_t until_ns);

@@ -45,7 +45,7 @@ static const struct {
     [VALUE_LATER] = {"later", "read after the stack: may be newer"},
     [VALUE_UNREADABLE] = {"unreadable", "unreadable"},
     [VALUE_IN_REGISTER] = {"in-register", "unknown: the JIT may have it in a register"},
-    [VALUE_OR_BLOCK] = {"or-block", "or the block, if it is the block parameter"},
+    [VALUE_OR_BLOCK] = {"or-block", "or the block, if this variable is the block parameter"},
     [VALUE_NOT_KNOWN] = {"not-known", "unknown"},
 };
 

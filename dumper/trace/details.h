@@ -1,6 +1,6 @@
 /*
- * What a trace says of a frame beyond its place in the code: local variables, self, and lines of the source. Also
- * what a trace says of the process besides the stacks: the arguments of the process. All of it is there only if the
+ * What a trace says about a frame beyond its place in the code: local variables, self, and lines of the source. Also
+ * what a trace says about the process besides the stacks: the arguments of the process. All of it is there only if the
  * user has asked for it.
  *
  * The strings are owned by the trace. The other memory is from malloc(), and trace_destroy() frees it.
@@ -19,8 +19,9 @@ enum trace_certainty {
 	VALUE_UNREADABLE, /* the value, or a part of it, could not be read; in its text, "(unreadable)" stands for it */
 	VALUE_IN_REGISTER, /* code of a JIT may have the value in a register: what is in memory may be an older value */
 	/*
-	 * The method has a block parameter that was not used yet. Its slot in memory has any older value, and rbdump does not
-	 * know which of these variables it is. If this is the one, its value is the block that the method was given, or nil.
+	 * The method has a block parameter that was not used yet. The memory of this parameter contains some older value.
+	 * rbdump does not know which variable is the block parameter. If this variable is the block parameter, its value
+	 * is the block that was passed to the method, or nil.
 	 */
 	VALUE_OR_BLOCK,
 	VALUE_NOT_KNOWN, /* rbdump does not know how this Ruby keeps it */
@@ -41,7 +42,7 @@ struct trace_local {
 	struct trace_value value;
 };
 
-/* Why not all local variables of a frame are there. */
+/* Why local variables of a frame are missing. */
 enum trace_locals_missing {
 	LOCALS_COMPLETE,
 	LOCALS_NOT_KNOWN, /* the layout lacks a member: Ruby before 2.4 */
@@ -77,7 +78,7 @@ struct trace_arguments {
 	const char **line; /* the command line; NULL if it is not known */
 	size_t nr_line;
 	const char *program_name; /* $0, as it was at the start; NULL if it is not known */
-	const char **names;	  /* the names of the variables of its first environment; NULL if they are not known */
+	const char **names;	  /* the names of its first environment variables; NULL if they are not known */
 	size_t nr_names;
 	bool line_cut, names_cut; /* there are more than rbdump shows */
 };

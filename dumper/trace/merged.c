@@ -81,7 +81,7 @@ static void compare_waits(struct merged_stack *stack, const struct trace *trace,
 	stack->calls_differ |= !trace_same_call(stack->as, thread);
 }
 
-/* What a thread has done since the look before. */
+/* What a thread has done since the previous look. */
 static void add_progress(struct merged_thread *entry, const struct trace_thread *thread,
 			 const struct merged_look *before)
 {
@@ -131,7 +131,7 @@ static bool add_thread(struct merged *merged, const struct trace_thread *thread,
 	return true;
 }
 
-/* Keeps or drops the trace of the look before. */
+/* Keeps or drops the trace of the previous look. */
 static bool retire_last(struct merged *merged)
 {
 	if (!merged->last_has_parts) {

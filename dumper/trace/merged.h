@@ -22,7 +22,7 @@ struct merged_stack {
 	uint64_t hash;		       /* trace_stack_hash() */
 	unsigned int *looks;	       /* the numbers of these looks, ascending */
 	size_t nr_looks;
-	bool waits_differ; /* the thread has not waited for the same, or held the same, in all of these looks */
+	bool waits_differ; /* what the thread waited for, or what it held, was not the same in all of these looks */
 	bool calls_differ; /* the thread was not in the same system call in all of these looks */
 };
 
@@ -33,11 +33,11 @@ struct merged_thread {
 	unsigned int first_look, last_look, nr_looks;
 	size_t last_entry;		    /* its index in the trace of `last_look` */
 	unsigned int states[MERGED_STATES]; /* in how many looks it was in each state */
-	/* The list of threads was complete in the look before `first_look`: the thread has begun since. */
+	/* The list of threads was complete in the look before `first_look`, so the thread has begun since then. */
 	bool began;
-	/* The list of threads was complete in the look after `last_look`: the thread has ended. */
+	/* The list of threads was complete in a look after `last_look`, so the thread has ended. */
 	bool ended;
-	bool doubtful;	 /* it may have gone on as another of the threads, with another tid */
+	bool doubtful;	 /* it may have gone on with another tid, as another element of `threads` */
 	bool has_cpu;	 /* `cpu_ns` is known */
 	uint64_t cpu_ns; /* CPU time between `first_look` (or the thread's start, if it began later) and `last_look` */
 	bool slept;	 /* the native thread has not run at all between the looks */
@@ -89,8 +89,8 @@ bool merged_is_full(const struct merged *merged);
 
 /*
  * Call this function after the last trace. Sorts the threads so that each is followed by its fibers, finds out which threads
- * have ended, and sorts the stacks of each thread: those of most looks come first. Returns false if there is not enough
- * memory.
+ * have ended, and sorts the stacks of each thread: the stacks that were seen in most looks come first. Returns false if
+ * there is not enough memory.
  */
 bool merged_finish(struct merged *merged);
 

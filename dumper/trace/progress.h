@@ -1,5 +1,5 @@
 /*
- * Compares a trace with the trace of the look before: which threads have moved, which are new, and which are gone.
+ * Compares a trace with the trace of the previous look: which threads have moved, which are new, and which are gone.
  */
 #ifndef RBDUMP_PROGRESS_H
 #define RBDUMP_PROGRESS_H
@@ -8,9 +8,9 @@
 
 /*
  * Sets `progress.moved` of each thread in `now`, and lists in `now->look` the threads that are gone. Suspended fibers are not
- * listed. The other members of `progress` in `now` must have been set; those that tell nothing about the thread are cleared.
- * Returns false if there is not enough memory.
- *   before  the trace of the look before
+ * listed. The other members of `progress` in `now` must have been set. They are cleared if they do not tell what this
+ * thread has done. Returns false if there is not enough memory.
+ *   before  the trace of the previous look
  */
 bool trace_compare(const struct trace *before, struct trace *now);
 

@@ -30,7 +30,8 @@ size_t trace_same_outer_frames(const struct trace_thread *a, const struct trace_
 
 /*
  * Whether a thread waits for the same and holds the same in two looks at one process: the same objects, held by the same
- * threads or fibers since the same place. How many wait for an object, and how many elements a queue has, is not compared.
+ * threads or fibers, which have locked them at the same place. The number of threads and fibers that wait for an object, and
+ * the number of elements of a queue, are not compared.
  *   i, k  the thread's indexes in a->threads and b->threads; its stack is the same in both
  */
 bool trace_same_waits(const struct trace *a, size_t i, const struct trace *b, size_t k);

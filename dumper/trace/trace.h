@@ -76,25 +76,25 @@ enum trace_state {
 
 struct call;
 
-/* What a thread or fiber has done since the look before, if the target is looked at several times. */
+/* What a thread or fiber has done since the previous look, if the target is looked at several times. */
 enum trace_moved {
 	MOVED_NOT_ASKED, /* there was no look before */
-	MOVED_NEW,	 /* the thread was not there in the look before */
+	MOVED_NEW,	 /* the thread was not there in the previous look */
 	MOVED_NOT,	 /* the stack is the same, and the native thread has not run at all */
 	/* The stack is the same, but the thread may have run: it can have moved and come back. */
 	MOVED_SAME_STACK,
 	MOVED_YES, /* the stack is another one */
-	/* One of both stacks is not complete, or it is not clear whether it is the same thread as in the look before. */
+	/* One of the two stacks is not complete, or it is not clear whether it is the same thread as in the previous look. */
 	MOVED_NOT_KNOWN,
 };
 
 struct trace_progress {
 	enum trace_moved moved;
 	bool has_cpu; /* `cpu_ns` is known; false for a suspended fiber */
-	/* The CPU time of the native thread since the look before; for a new thread, since its start. */
+	/* The CPU time of the native thread since the previous look; for a new thread, since its start. */
 	uint64_t cpu_ns;
-	bool slept; /* the kernel says that the native thread has not run since the look before */
-	bool fresh; /* the native thread was started after the look before */
+	bool slept; /* the kernel says that the native thread has not run since the previous look */
+	bool fresh; /* the native thread was started after the previous look */
 };
 
 /* The current stack of a thread, or the stack of a suspended fiber. */
@@ -169,20 +169,20 @@ struct trace_core {
 	size_t nr_lacks;
 };
 
-/* A thread that was there in the look before, and is not there any more. */
+/* A thread that was there in the previous look, and is not there any more. */
 struct trace_gone {
 	uint64_t id; /* these three as in struct trace_thread */
 	pid_t tid;
 	const char *name;
 };
 
-/* Which of several looks a trace is of. */
+/* The look to which a trace belongs, if the target is looked at several times. */
 struct trace_look {
 	unsigned int number;  /* 1 for the first look; 0 if the target is looked at only once */
 	struct timespec time; /* when the look began (CLOCK_REALTIME) */
-	/* How long after the beginning of the look before this look began, in nanoseconds; 0 for the first look. */
+	/* The time from the beginning of look `before` to the beginning of this look, in nanoseconds; 0 for the first look. */
 	uint64_t since_ns;
-	unsigned int before;	 /* the number of the look before that had a result; 0 for the first look */
+	unsigned int before;	 /* the number of the last earlier look that had a result; 0 for the first look */
 	struct trace_gone *gone; /* malloc'ed; not filled in if the list of threads is incomplete */
 	size_t nr_gone;
 };
@@ -222,8 +222,8 @@ struct trace {
 	struct trace_arguments *arguments; /* NULL unless the user has asked for them */
 
 	/*
-	 * Whether all waits are of one moment, so that deadlocks can be told from waits that follow each other. Without a
-	 * pause, they are not.
+	 * Whether all waits are of one moment. If they are not, rbdump cannot distinguish a deadlock from waits that
+	 * follow each other. Without a pause, they are not of one moment.
 	 */
 	bool waits_of_one_moment;
 	struct trace_deadlock *deadlocks; /* set by wait_graph_find() */
@@ -264,7 +264,7 @@ const char *trace_missing_text(enum list_missing missing);
  */
 bool trace_order(struct trace *trace, const size_t *ranks);
 
-/* The first frame of a stack that is not native, from an index on; NULL if there is none. */
+/* The first frame at or after an index that is not a native frame; NULL if there is none. */
 const struct trace_frame *trace_next_of_ruby(const struct trace_thread *thread, size_t index);
 
 /* The exit status for a trace: EXIT_COMPLETE or EXIT_PARTIAL (base/error.h). */

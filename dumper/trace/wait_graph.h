@@ -11,17 +11,18 @@
 #include "trace/trace.h"
 
 /*
- * Finds the entry of each holder, counts who waits for the same object, and finds the deadlocks: at least one circle of
- * each group of entries that wait for each other, and each entry that waits for a lock whose holder has ended. Only waits
- * that are confirmed count for a deadlock, and none does if the waits are not of one moment. Call this function when the
- * trace is complete, and again after its entries were put in another order. Returns false if there is not enough memory.
+ * Finds the entry of each holder, counts the entries that wait for the same object, and finds the deadlocks: at least one
+ * circle of each group of entries that wait for each other, and each entry that waits for a lock whose holder has ended.
+ * Only confirmed waits count for a deadlock. If the waits are not of one moment, finds no deadlocks. Call this function
+ * when the trace is complete, and again after its entries were put in another order. Returns false if there is not enough
+ * memory.
  */
 bool wait_graph_find(struct trace *trace);
 
 /*
- * The entry that must go on before the given entry can: the holder of what it waits for. For a suspended fiber that does
- * not wait for a holder, the current fiber of its thread, if that thread itself waits for a holder. WAIT_NO_ENTRY if there
- * is none.
+ * The entry that must go on before the given entry can go on: the holder of what the given entry waits for. For a suspended
+ * fiber that does not wait for a holder: the current fiber of its thread, if that thread itself waits for a holder.
+ * WAIT_NO_ENTRY if there is none.
  */
 size_t wait_graph_next(const struct trace *trace, size_t entry);
 
@@ -31,12 +32,13 @@ size_t wait_graph_next(const struct trace *trace, size_t entry);
  */
 const struct trace_frame *wait_locked_in(const struct trace_thread *holder, uint64_t object);
 
-/* Whether a wait is one for a Mutex or for a Monitor. */
+/* Whether a wait is for a Mutex or for a Monitor. */
 bool wait_is_for_lock(const struct trace_wait *wait);
 
 /*
- * Whether a system call says no more than what Ruby waits for: to wait for a lock, for a queue or for another thread, a
- * native thread sleeps on a futex of its own, or in ppoll() on a descriptor of Ruby's own.
+ * Whether the system call of a waiting thread adds nothing to what the wait already says. This is so if Ruby waits for a
+ * lock, for a queue or for another thread: the native thread then sleeps on a futex of its own, or in ppoll() on a
+ * descriptor of Ruby's own.
  */
 bool wait_covers_call(const struct trace_wait *wait);
 

@@ -2,7 +2,7 @@
  * What the threads and fibers of a trace wait for, and which Mutexes they hold. Based on Ruby's own data; what the kernel
  * knows of a thread's system call is not here.
  *
- * A thread or fiber that waits for another one is an edge of a graph. wait_graph.h follows the edges.
+ * If a thread or fiber waits for another one, this wait is an edge of a graph. wait_graph.h follows the edges.
  */
 #ifndef RBDUMP_TRACE_WAITS_H
 #define RBDUMP_TRACE_WAITS_H
@@ -49,9 +49,9 @@ struct trace_wait {
 	uint64_t holder;
 	size_t holder_entry; /* index of the holder in trace->threads; set by wait_graph_find() */
 	/*
-	 * The wait is certain: the waiter sleeps until somebody wakes it, nobody has, it is in the list of those who
-	 * wait, and the holder's own data says that it holds the lock. This is found out only if the holder has ended,
-	 * is a suspended fiber, or waits for a holder itself; otherwise it is false.
+	 * The wait is certain: the waiter sleeps until somebody wakes it, nobody has woken it, it is in the list of those
+	 * who wait, and the holder's own data says that it holds the lock. This is found out only if the holder has
+	 * ended, is a suspended fiber, or waits for a holder itself; otherwise, `confirmed` is false.
 	 */
 	bool confirmed;
 	bool limited;	    /* the wait has a time limit */
@@ -60,7 +60,7 @@ struct trace_wait {
 	double seconds;	    /* the limit, counted from when the wait began */
 	bool has_length;
 	uint64_t length; /* how many elements a Queue has */
-	uint64_t max;	 /* for how many elements a SizedQueue has room; 0 for a Queue */
+	uint64_t max;	 /* the maximum number of elements of a SizedQueue; 0 for a Queue */
 	int64_t child;	 /* pid of the child process, as the target sees it; -1: any child; 0: not known */
 	size_t waiters;	 /* how many entries wait for this object, this one included; set by wait_graph_find() */
 };

@@ -202,9 +202,8 @@ int report_command(int argc, char **argv)
 		switch (option) {
 		case OPTION_STATE:
 			if (!sample_state_parse(optarg, &state))
-				return usage(
-				    optarg,
-				    " is not a state: cpu, gc, gvl, blocked, sleeping, starting, stopped, paging");
+				return usage(optarg, " is not a state: cpu, runnable, gc, gvl, blocked, sleeping, "
+						     "starting, stopped, paging");
 			options.selection.states[state] = true;
 			break;
 		case OPTION_THREAD:

@@ -114,7 +114,7 @@ static void test_merged_text(void **state)
 	    "    a.rb:99:in 'm'\n"
 	    "  1 of 3 looks:\n"
 	    "    a.rb:97:in 'm'\n"
-	    "  these 2 stacks were called by:\n"
+	    "  these 2 stacks have the same outer frames:\n"
 	    "    a.rb:98:in 'm'\n"
 	    "    a.rb:122:in 'm'\n"
 	    "\n"
@@ -149,7 +149,7 @@ static void test_common_frames(void **state)
 		      "    a.rb:98:in 'm'\n"
 		      "  1 of 3 looks:\n"
 		      "    a.rb:98:in 'm'\n"
-		      "  these 2 stacks were called by:\n"
+		      "  these 2 stacks have the same outer frames:\n"
 		      "    a.rb:99:in 'm'\n"
 		      "  1 of 3 looks [torn: the stack changed while it was copied]:\n"
 		      "    a.rb:99:in 'm'\n");
@@ -179,7 +179,7 @@ static void test_idle_in_between(void **state)
 		      "    a.rb:98:in 'm'\n"
 		      "  1 of 4 looks:\n"
 		      "    a.rb:99:in 'm'\n"
-		      "  these 2 stacks were called by:\n"
+		      "  these 2 stacks have the same outer frames:\n"
 		      "    a.rb:121:in 'm'\n"
 		      "    a.rb:122:in 'm'\n");
 	merged_clear(&merged);

@@ -122,8 +122,8 @@ static void test_what_is_read(void **state)
 static void test_time_limit(void **state)
 {
 	static const char expected[] =
-	    "rbdump: process 4711: nothing to show after 1 s: rbdump was still reading what the "
-	    "process was started with; do not ask for that (--args), or allow more time "
+	    "rbdump: process 4711: nothing to show after 1 s: rbdump was still reading the "
+	    "command line and the environment; omit --args, or allow more time "
 	    "(--time-limit SECONDS)\n";
 
 	alarm(MUCH_S);
