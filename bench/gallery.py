@@ -217,9 +217,10 @@ def leaks():
     parts = [f"### {what[0].upper() + what[1:]}\n\n```\nrbdump heap --why {name} PID\n\n{text.rstrip()}\n```\n" for what, (name, text) in why.items()]
     return f"""## {LEAKS_TITLE}
 
-This is the Rails application of the benchmarks, on Debian's Ruby, while it answers 60 requests a second. It has five
-leaks on purpose (`bench/apps/rails/leaks.rb`). The first commands print which classes have grown within {LEAKING_S} seconds,
-and what keeps their objects alive. The classes whose kept memory has grown most come first.
+This section shows the Rails application of the benchmarks, on Debian's Ruby, while it answers 60 requests a second. For this
+page, the application has five leaks (`bench/apps/rails/leaks.rb`). The first commands print which classes have grown within
+{LEAKING_S} seconds, and what keeps their objects alive. The classes are sorted by how many more bytes are kept alive than before,
+the most first.
 
 ```
 rbdump heap --json --paths PID > before.json; sleep {LEAKING_S}
@@ -228,7 +229,7 @@ rbdump heap --diff before.json --paths -n 8 PID
 {diff.rstrip()}
 ```
 
-The memory by age, type and class:
+This flame graph shows the memory by age, type and class of the objects:
 
 [![heap](gallery/heap.png)](gallery/heap.html)
 
@@ -236,7 +237,7 @@ The memory by age, type and class:
 rbdump heap -f flamegraph -o heap.html PID
 ```
 
-Which objects keep how much memory:
+This flame graph shows which objects keep how much memory alive:
 
 [![leaks](gallery/leaks.png)](gallery/leaks.html)
 

@@ -152,23 +152,24 @@ def shown(which):
 def section():
     return f"""## {TITLE}
 
-Two servers on Debian's Ruby, with applications that get stuck on purpose (`bench/apps/stuck`). For each, one command prints
-the cause. The outputs are as rbdump prints them, but only the innermost frames are shown here: `…` stands for the others.
+This section shows two servers on Debian's Ruby. Their applications get stuck on purpose (`bench/apps/stuck`). For each
+server, one command of rbdump prints the cause. The outputs are as rbdump prints them, but only the innermost frames are
+shown here: `…` stands for the other frames.
 
 ### A puma that does not answer
 
 No client of this puma gets an answer. The output begins with the deadlock: one thread has locked a Mutex in `buy`, another
-thread has locked a Mutex in `refund`, and each of them waits for the Mutex of the other. After `since` is the line that has
-locked the Mutex. So both methods lock the same Mutexes, in opposite orders. Below each of the other request threads, lines
-with `->` lead to the deadlock.
+thread has locked a Mutex in `refund`, and each of them waits for the Mutex that the other thread has locked. The text after
+`since` names the line that has locked the Mutex. So both methods lock the same Mutexes, in opposite orders. For each of the
+other threads that serve requests, lines that begin with `->` show how its wait leads to the deadlock.
 
 {shown(Puma)}
 ### A sidekiq that does no jobs
 
 All {PRICES + ORDERS} threads of this sidekiq are busy, but no job ends. This is not a deadlock: {PRICES} threads wait for data from a socket.
-The line with `ppoll` prints the address of the server that does not answer, and the process that has the other end of the
-connection, because this process is on the same machine. Further down in the same stack is `ConnectionPool#with`: the job
-keeps a connection of the pool while it waits. The other {ORDERS} threads wait in `ConnectionPool#checkout` until a connection of
-the pool is free. So `PriceJob` should ask for the price before it takes a connection, and should set a time limit.
+The lines with `ppoll` show the address of the server that does not answer. They also show the process at the other end of
+the connection, because this process is on the same machine. The same stack contains `ConnectionPool#with`: the job keeps a
+connection of the pool while it waits. The other {ORDERS} threads wait in `ConnectionPool#checkout` until a connection of the pool
+is free. So `PriceJob` should ask for the price before it takes a connection, and should set a time limit for the answer.
 
 {shown(Sidekiq)}"""

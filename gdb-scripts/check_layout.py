@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from ruby_types import find_address, find_constant, find_member, find_struct, has_function  # noqa: E402
 
 FORMAT = "rbdump-layout 1"
-# The kinds of lines in the header, sorted. Some cannot be checked: gdb's Python does not tell the producer; `source` is
+# The kinds of lines in the header, sorted. Some cannot be checked: gdb's Python does not show the producer; `source` is
 # only the name of a file; `asked` is about the generator; `digest` is over the lines of the layout itself; `levels`,
 # `origin` and `configuration` are about Ruby's repository.
 HEADER = (

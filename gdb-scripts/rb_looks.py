@@ -17,8 +17,8 @@ from ruby_text import escaped, printable, text
 from ruby_walk import Walk
 
 DOUBTS = {
-    "in-register": "unknown: the JIT may have it in a register",
-    "not-a-value": "not a value: it says how the method was called",
+    "in-register": "unknown: the JIT may have the value in a register",
+    "not-a-value": "not a value: Ruby's own information about the call of the method",
     "nil-or-block": "or the block, if this variable is the block parameter",
 }
 HIDDEN = ("in-register", "not-a-value")  # the word in memory is not the value
@@ -99,7 +99,8 @@ unknown."""
 
     @staticmethod
     def _read(reading, number, frame):
-        """The variables of a frame as (name, depth, value, doubt), and the reason why some are missing."""
+        """A pair: a list with (name, depth, value, doubt) for each variable of a frame; and the reason why variables are
+        missing, or None."""
         found = []
         if frame.kind != "ruby":  # code that Ruby shows as a C function has variables of Ruby's own
             return found, frame.reason
@@ -178,9 +179,9 @@ class RubyLocks(gdb.Command):
     """Show what Ruby threads wait for, and who holds it: rb-locks [--json]
 
 Deadlocks come first: threads that can never go on, because each of them waits for the next one, and the last one for the
-first. Then follow the threads and suspended fibers that wait or hold a Mutex. For each of them: what it waits for (Mutex,
-Monitor, ConditionVariable, Queue, SizedQueue, the end of a Thread, a child process, the GVL, sleep), who holds that, and
-the Mutexes that it holds itself. The Mutex of a Monitor counts as a Mutex.
+first. Then rb-locks lists each thread and each suspended fiber that waits, or that holds a Mutex. It shows what the
+thread or fiber waits for (Mutex, Monitor, ConditionVariable, Queue, SizedQueue, the end of a Thread, a child process,
+the GVL, sleep), who holds that, and the Mutexes that the thread or fiber holds itself. The Mutex of a Monitor counts as a Mutex.
 
 What a suspended fiber waits for in a fiber scheduler is not shown. Up to Ruby 3.2 without a JIT, a suspended fiber is
 listed only if it holds a Mutex.
@@ -256,7 +257,7 @@ listed only if it holds a Mutex.
             top = f", at {frame_line(entry.stack.frames[0])}" if entry.stack.frames else ""
             gdb.write(f"    {self._wait(locks, entry.wait)}{top}\n")
         if entry.problem:
-            gdb.write(f"    <a part of this cannot be read: {escaped(entry.problem)}>\n")
+            gdb.write(f"    <a wait, a holder or a Mutex may be missing: {escaped(entry.problem)}>\n")
         for held in entry.held:
             what = f"{printable(held.class_name)} {held.value:#x}" if held.value else f"the rb_mutex_t {held.mutex:#x}"
             since = f", since {frame_line(entry.stack.frames[held.frame])}" if held.frame is not None else ""
@@ -315,7 +316,7 @@ other users can change."""
             if path:
                 ruby_roots.give(None if path == "auto" else path)
         except Refused as problem:
-            raise gdb.GdbError(f"rb-layout: {path} is not a layout file that can be used: {problem}") from None
+            raise gdb.GdbError(f"rb-layout: cannot use the layout file {path}: {problem}") from None
         self._show()
 
     @sentences_only

@@ -1,4 +1,4 @@
-"""Shows a VALUE as Ruby's own `inspect` shows it, without calling it; as dumper/ruby/inspect.h does.
+"""Shows a VALUE as Ruby's own `inspect` shows it, but does not call `inspect`. dumper/ruby/inspect.h does the same.
 
 Large values are shortened: "…" stands for the omitted part.
 """
@@ -111,13 +111,13 @@ def whole_characters(raw) -> bytes:
 
 
 class Inspect:
-    """Shows one value after the other. Each one is shown as far as it can be read."""
+    """Shows values, one after another. A part of a value that cannot be read is shown as UNREADABLE."""
 
     def __init__(self, objects: Objects):
         self.objects = objects
         self.values = objects.values
         self.memory = objects.memory
-        self._around = []  # the objects that contain the one that is shown
+        self._around = []  # the objects that contain the object that is shown
         self._length = 0
 
     def value(self, value) -> str:
@@ -183,7 +183,8 @@ class Inspect:
         )
 
     def _container(self, value, kind):
-        """The text of an object that contains others. They are shown only down to MAX_DEPTH, and never within themselves."""
+        """The text of an object that contains other objects. These are shown only down to MAX_DEPTH. An object is never
+        shown again within itself."""
         shows = {
             "RUBY_T_ARRAY": (self._array, lambda _: "[...]"),
             "RUBY_T_HASH": (self._hash, lambda _: "{...}"),
@@ -204,7 +205,8 @@ class Inspect:
             self._around.pop()
 
     def _joined(self, parts):
-        """The texts of the parts, up to the limits. PARTS yields a function for each part."""
+        """The texts of the parts, up to MAX_ENTRIES and MAX_TEXT. PARTS yields a function for each part, which returns the
+        part's text."""
         shown = []
         try:
             for part in parts:
@@ -302,7 +304,7 @@ class Inspect:
         return f"{self._part(key)}{' => ' if colons else '=>'}{self._part(value)}"
 
     def _struct_title(self, value):
-        """How the text of a Struct begins: with the name of its class, if it has one."""
+        """The beginning of the text of a Struct, with the name of its class if the class has a name."""
         objects = self.objects
         above = [objects.path(klass)[0] for klass in objects.ancestors(objects.class_of(value))]
         path, permanent = objects.path(objects.class_of(value))

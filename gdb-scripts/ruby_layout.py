@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class LayoutTypes:
-    """The facts of a layout file. See ruby_types.Types for the functions that both have."""
+    """The facts of a layout file. This class has the functions of ruby_types.Types, which describes them."""
 
     def __init__(self, path):
         self.path = path
@@ -78,11 +78,11 @@ class LayoutTypes:
 
     @property
     def words(self):
-        """What the values come from, for messages."""
+        """Where the values come from, as words for a message."""
         return f"the layout {os.path.basename(self.path)}"
 
     def struct(self, name):
-        """None: a layout has no types of gdb."""
+        """Always returns None, because a layout does not contain types of gdb."""
 
     def size(self, struct):
         return next((self._sizes[name] for name in struct.split("|") if name in self._sizes), None)
@@ -143,7 +143,7 @@ def _is_safe(path):
 
 
 def folders():
-    """The folders in which layouts are looked for (dumper/store/folders.h), as far as they are safe to use."""
+    """The folders in which the commands look for layouts (dumper/store/folders.h): only those that are safe to use."""
     given = [folder for folder in os.environ.get("RBDUMP_OFFSETS_D", "").split(":") if folder]
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     own = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "offsets.d")
@@ -163,7 +163,7 @@ def _numbers(version):
 
 
 def _rank(header, version, build_id):
-    """How well a layout fits: the smaller the number, the better; None if it is for another Ruby (dumper/store/find.h)."""
+    """A number that is smaller if a layout fits better. None if the layout is for another Ruby (dumper/store/find.h)."""
     if "build-id" in header:
         return 0 if build_id and header["build-id"] == build_id else None
     if not version:
@@ -178,7 +178,7 @@ def _rank(header, version, build_id):
 
 
 def _header(path):
-    """Only the header of a layout file: its words, up to the first fact."""
+    """The header of a layout file: a dict from the first word of each line to the rest of the line, up to the first fact."""
     header = {}
     for line in _read_lines(path)[1:]:
         word, _, rest = line.partition(" ")
@@ -189,7 +189,7 @@ def _header(path):
 
 
 def candidates(version, build_id):
-    """The paths of the layouts for a Ruby, the best first."""
+    """The paths of the layouts that fit a Ruby. The layout that fits best comes first."""
     found = []
     for place, folder in enumerate(folders()):
         for path in _files(folder):
@@ -209,7 +209,7 @@ MAX_STRING = 64
 
 
 class Module:
-    """The file that contains Ruby, as gdb has loaded it. `version` is None if gdb cannot tell it."""
+    """The file that contains Ruby, as gdb has loaded it. `version` is None if it is not known."""
 
     def __init__(self):
         sections = [

@@ -1,4 +1,4 @@
-"""Reads the local variables of a frame, as `binding.local_variables` gives them; as dumper/ruby/locals.h does."""
+"""Reads the local variables of a frame that `binding.local_variables` lists. dumper/ruby/locals.h does the same."""
 
 import re
 from typing import NamedTuple, Optional
@@ -26,9 +26,9 @@ class Local(NamedTuple):
 
 
 def locals_of(walk: Walk, frame: Frame, innermost: bool):
-    """The local variables of a frame of Ruby code, and those of the enclosing code unless an inner one has the same name.
+    """The local variables of a frame of Ruby code, and those of the enclosing code that no inner variable hides.
 
-    Yields them, and raises Unreadable if no more of them can be read. INNERMOST: whether it is the first frame of its
+    Yields the variables, and raises Unreadable if the next one cannot be read. INNERMOST: whether FRAME is the first of its
     stack. Only the variables of such a frame can be in a register of a JIT.
     """
     memory = walk.memory
@@ -62,7 +62,8 @@ def locals_of(walk: Walk, frame: Frame, innermost: bool):
 
 
 def _is_compiled(memory, iseq):
-    """Whether a JIT has code for ISEQ. From 2.6 to 3.2, the member may also be a state of MJIT; see dumper/ruby/code.c."""
+    """Whether a JIT has code for ISEQ. From 2.6 to 3.2, jit_func can contain a state of MJIT instead of an address: see
+    dumper/ruby/code.c."""
     if not memory.has(BODY, "jit_func", "jit_entry"):
         return False
     states = (memory.types.constant(name) for name in ("NOT_COMPILED_JIT_ISEQ_FUNC", "MJIT_FUNC_FAILED"))
@@ -71,7 +72,8 @@ def _is_compiled(memory, iseq):
 
 
 def _check_owner(walk, ep, iseq):
-    """Checks that an environment on the heap belongs to ISEQ: it refers to its code (vm.c, vm_env_new())."""
+    """Checks that an environment on the heap belongs to ISEQ. Its object refers to the environment's code (vm.c,
+    vm_env_new())."""
     memory = walk.memory
     env = memory.word(ep + ENV_OBJECT)
     if walk.values.imemo_kind(env) != memory.constant("imemo_env"):

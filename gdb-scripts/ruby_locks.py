@@ -1,7 +1,7 @@
-"""Finds what threads and fibers wait for, who holds it, and deadlocks; as dumper/ruby/locks.h and wait_frames.h do.
+"""Finds what threads and fibers wait for, who holds it, and deadlocks. dumper/ruby/locks.h and wait_frames.h do the same.
 
-A thread's own data names the Mutex that it waits for. Otherwise, the innermost frame tells it by the name of its method
-and by the type of its receiver: a Queue that waits in `pop`, a Monitor in `enter`, a Thread in `join`.
+If a thread waits for a Mutex, the thread's own data refers to the Mutex. Otherwise, the method and the receiver of the
+innermost frame show what the thread waits for: `pop` of a Queue, `enter` of a Monitor, `join` of a Thread.
 """
 
 from dataclasses import dataclass, field
@@ -68,7 +68,7 @@ class Held(NamedTuple):
 
 
 class Place(NamedTuple):
-    """One of the innermost frames."""
+    """One of the innermost frames of a stack, with its method and its receiver."""
 
     frame: object
     method: bytes  # its own name; empty if the frame is a block
@@ -191,7 +191,7 @@ class Locks:
         return wait
 
     def _by_method(self, place):
-        """The wait of one of Ruby's own methods that wait for no object, such as Kernel#sleep."""
+        """The wait of a method of Ruby itself that does not wait for an object, such as Kernel#sleep."""
         if place.method not in (b"sleep", b"stop", b"system", *WAITING):
             return None
         entry = self.walk.method_entry(place.frame.ep)
@@ -247,7 +247,7 @@ class Locks:
         return bool(self.memory.get(stack.thread, THREAD, "blocking_region_buffer"))
 
     def _running(self, thread):
-        """The thread that has the GVL of a thread's ractor: 0 if nobody has it, None if that is not known."""
+        """The thread that has the GVL in the ractor of a thread: 0 if no thread has it, None if it is not known."""
         memory = self.memory
         if memory.has("rb_vm_struct", "gvl.owner"):
             return memory.get(self.walk.vm, "rb_vm_struct", "gvl.owner")
@@ -282,10 +282,11 @@ class Locks:
                 if path == "fiber" and owner not in known:
                     return self._other_fiber(owner)
                 return known.get(owner), "known" if owner in known else "unknown"
-        raise Unreadable("this Ruby does not tell who holds a Mutex")
+        raise Unreadable("it is not known where this Ruby stores the holder of a Mutex")
 
     def _other_fiber(self, fiber):
-        """Like _owner(), for a fiber that is in no list, because this Ruby keeps none. The fiber's object must refer to it."""
+        """Like _owner(), for a fiber that was not found in a list, because this Ruby does not keep a list of fibers. Checks
+        that the fiber's object refers to the fiber."""
         memory = self.memory
         try:
             found = self.objects.typed(memory.get(fiber, FIBER, "cont.self"))
@@ -339,7 +340,7 @@ class Locks:
             wait.state, entry.problem = "unknown", str(problem)
 
     def _note_held(self, index):
-        """Adds each Mutex in a thread's list to the entry that holds it."""
+        """Adds each Mutex in the list of a thread to the entry that holds the Mutex."""
         for mutex in [mutex for mutex, keeper in self._keepers.items() if keeper == index]:
             try:
                 state, holder, _ = self._holder_of(mutex)
@@ -349,7 +350,8 @@ class Locks:
                 self.entries[index].problem = str(problem)
 
     def _held(self, mutex, stack):
-        """A Mutex of a stack. Its object is known if a frame of the stack has locked it, or if somebody waits for it."""
+        """A Mutex that is held by the thread or fiber of STACK. Its object is known if a frame of STACK has locked it, or if
+        somebody waits for it."""
         value, number = 0, None
         for at, frame in enumerate(stack.frames):
             if frame.kind != "unreadable" and (frame.label or b"").endswith(b"synchronize"):
@@ -405,7 +407,8 @@ class Locks:
     # ---- deadlocks
 
     def _edges(self, index):
-        """The entries that must go on first: the holder; and for a suspended fiber, the current fiber of its thread."""
+        """The entries that must go on before an entry can go on: the holder of what it waits for, and, if it is a suspended
+        fiber, the current fiber of its thread."""
         entry = self.entries[index]
         if entry.wait and entry.wait.confirmed and entry.wait.holder is not None:
             yield entry.wait.holder

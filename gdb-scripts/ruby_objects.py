@@ -49,7 +49,8 @@ class Objects:
         return not value & IMMEDIATE_MASK and value > self.memory.constant("RUBY_Qnil")
 
     def mains(self):
-        """The `main` objects. Since 4.0, each box has its own (internal/box.h); a layout file does not tell where these are."""
+        """The `main` objects. Since 4.0, each box has its own `main` object (internal/box.h). A layout file does not say where
+        in a box this object is."""
         memory, vm = self.memory, self.vm
         if memory.has("rb_vm_struct", "top_self"):
             return [memory.get(vm, "rb_vm_struct", "top_self")]
@@ -68,7 +69,7 @@ class Objects:
         bound = memory.get(table, "st_table", "entries_bound")
         size = memory.size("st_table_entry")
         if not start <= bound <= 1 << memory.get(table, "st_table", "entry_power"):
-            raise Unreadable(f"the table {table:#x} has fewer entries than are in use")
+            raise Unreadable(f"the table {table:#x} uses more entries than it has")
         for index in range(start, bound):
             if index - start == MAX_ENTRIES:
                 raise Unreadable(f"the table {table:#x} has too many entries")
@@ -213,7 +214,7 @@ class Objects:
         return memory.get(tree, "rb_shape_tree_t|rb_shape_tree", "shape_list")
 
     def _ids_of_shape(self, number):
-        """The IDs of the instance variables, in their order (shape.c, rb_shape_get_iv_index())."""
+        """The IDs of the instance variables of a shape, in their order (shape.c, rb_shape_get_iv_index())."""
         memory = self.memory
         counts = ("next_iv_index", "next_field_index")
         too_complex = self.constant_or_none("SHAPE_ID_FL_TOO_COMPLEX") or 0
@@ -251,7 +252,8 @@ class Objects:
         return found
 
     def ivars(self, value):
-        """Yields the names and values of the instance variables of a T_OBJECT. Ruby's own have names without "@"."""
+        """Yields the names and values of the instance variables of a T_OBJECT. The names of Ruby's own variables do not
+        begin with "@"."""
         memory = self.memory
         flags = self.values.flags(value)
         elsewhere = self.constant_or_none("ROBJECT_HEAP")  # since 4.0
@@ -294,7 +296,7 @@ class Objects:
     # ---- data of C code
 
     def typed(self, value):
-        """The data of an object, and the name of its type; None for an object that has none (ruby/typed.h)."""
+        """The data of an object, and the name of the data's type. None if the object has no typed data (ruby/typed.h)."""
         memory = self.memory
         if not self.is_object(value) or not self.values.is_a(value, "RUBY_T_DATA"):
             return None

@@ -1,4 +1,4 @@
-"""Chooses where the positions of members come from, and finds the variables of a Ruby that has no symbols for them."""
+"""Chooses the source of the positions of members. If a Ruby has no symbols for its variables, finds these variables."""
 
 import gdb
 
@@ -29,7 +29,8 @@ _found = {}  # what was found for a process: {(pid, path of Ruby): LayoutTypes}
 
 
 def give(path):
-    """Makes the layout file PATH the source for all commands; None: gdb's types, or else a layout that fits."""
+    """Makes the layout file PATH the source for all commands. If PATH is None, the source is gdb's types or, without debug
+    info, a layout that fits."""
     global _given
     _given = LayoutTypes(path) if path is not None else None
     _found.clear()
@@ -81,7 +82,7 @@ def _settle(layout, module):
 
 
 def _search(memory, module, is_it, what):
-    """The address of a word in the data of Ruby's file for which IS_IT is true."""
+    """Searches the data of Ruby's file, and returns the address of the first word for which IS_IT is true."""
     left = MAX_SEARCH
     for low, high in module.data:
         high = min(high, low + left)
@@ -116,7 +117,8 @@ def _is_vm(memory, _, vm):
 
 
 def _is_symbols(memory, address, _):
-    """Whether an rb_symbols_t is at ADDRESS: its name for the operator + is right (as dumper/ruby/roots.h)."""
+    """Whether there is an rb_symbols_t at ADDRESS: it must have the right name for the operator +. dumper/ruby/roots.h
+    does the same."""
     try:
         serials = memory.get(address, "rb_symbols_t|symbols", "last_id", "next_id")
         if serials not in SERIALS:
@@ -130,7 +132,8 @@ def _is_symbols(memory, address, _):
 
 
 def _is_shape_tree(memory, _, tree):
-    """Whether TREE is an rb_shape_tree_t: each shape is made after its parent, and names of variables can be read."""
+    """Whether TREE is an rb_shape_tree_t: each shape must have a higher number than its parent, and some shapes must have
+    names of variables that can be read."""
     if tree < LOWEST or tree & 7 or memory.types.member(TREE, "shape_list") is None:
         return False
     try:

@@ -131,7 +131,7 @@ class Types:
 
     @property
     def words(self):
-        """What the values come from, for messages."""
+        """Where the values come from, as words for a message."""
         return "this Ruby's debug info"
 
     def struct(self, name):

@@ -75,8 +75,8 @@ class Values:
         return self.memory.word(start + 8 * index)
 
     def id_name(self, number, symbols=None):
-        """The name of an ID. `ids` is an Array of Arrays [String, Symbol, String, Symbol, …] (symbol.c,
-        get_id_serial_entry()). SYMBOLS: the address of the rb_symbols_t, if it is not that of the symbol."""
+        """The name of an ID. `ids` of an rb_symbols_t is an Array of Arrays [String, Symbol, String, Symbol, …] (symbol.c,
+        get_id_serial_entry()). SYMBOLS: the address of the rb_symbols_t; None: the address of ruby_global_symbols."""
         memory = self.memory
         serial = number
         if number > memory.constant("tLAST_OP_ID"):

@@ -144,7 +144,8 @@ class Walk:
             found.append(stack)
 
     def _add_fibers(self, found):
-        """The list first_jit_cont contains the execution contexts of all threads and fibers (cont.c, 3.3 and later)."""
+        """Finds the suspended fibers in the list first_jit_cont, which contains the execution contexts of all threads and
+        fibers (cont.c, 3.3 and later)."""
         threads = {stack.thread: stack for stack in found}
         running = {stack.ec for stack in found}
         try:
@@ -180,7 +181,7 @@ class Walk:
         raise Unreadable("its first item was not found")
 
     def fiber_stack(self, ec, threads):
-        """The stack of a suspended fiber, without its frames. THREADS: from the address of a thread to its stack."""
+        """The stack of a suspended fiber, without its frames. THREADS: a dict from addresses of threads to their stacks."""
         thread = self.memory.get(ec, EC, "thread_ptr")
         fiber = self.memory.get(ec, EC, "fiber_ptr")
         stack = Stack(thread, ec, fiber=fiber)

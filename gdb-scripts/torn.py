@@ -30,7 +30,7 @@ INSTRUCTION = re.compile(r"^(?:=> |   )(?=(0x[0-9a-f]+)[ :\t])")
 
 
 def shown(value):
-    """A word of the log, in a form that is safe to print. In the log, the word can contain any characters."""
+    """A value from the log, as text that is safe to print. The log can contain any characters."""
     if value is None:
         return "?"
     return "".join(c if c.isprintable() else f"\\x{ord(c):02X}" for c in str(value))
@@ -62,7 +62,7 @@ def read_sample(path, number):
 
 
 def member(record, name, kind):
-    """The member NAME if it has the type KIND, otherwise None."""
+    """The member NAME of RECORD if its value has the type KIND, otherwise None."""
     value = record.get(name)
     return value if isinstance(value, kind) else None
 
@@ -117,8 +117,8 @@ def load(module):
         )
     if not os.path.isfile(module):
         raise gdb.GdbError(
-            f"The thread was stopped in {shown(module)}, but this file does not exist: load the same file "
-            "from another path (`file PATH`)."
+            f"The thread was stopped in {shown(module)}, but this file does not exist. If you have a copy of "
+            "this file, load it with `file PATH`."
         )
     gdb.execute(f"file {quoted(module)}", to_string=True)
     for file in gdb.objfiles():

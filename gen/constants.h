@@ -2,7 +2,8 @@
  * Constants that some releases of Ruby define as macros. The DWARF of these releases does not contain the constants.
  *
  * Code must check whether a layout contains a constant before it uses the constant, because any fact may be absent from
- * a layout. Only this module depends on the release of Ruby: it chooses the values of the constants for each release.
+ * a layout. Among the modules in gen/, only this module depends on the release of Ruby: it chooses the values of the
+ * constants for each release.
  *
  * Numbers that are the same in all releases are in the code that uses them, not in this module. Numbers that are part
  * of an algorithm, such as the width of a field in a packed word, are also in the code that uses them. Beside such a

@@ -21,11 +21,11 @@ struct contents {
 };
 
 /*
- * Finds the file from which a debug file was split. The file must have the same build-id as the debug file. Looks in
- * these places:
+ * Finds the file from which a debug file was split. The found file must have the same build-id as the debug file. Looks
+ * in these places:
  *
  * - the folder of the debug file; if that folder is named .debug, also its parent folder
- * - for a debug file in /usr/lib/debug, the same path without /usr/lib/debug
+ * - for a debug file below /usr/lib/debug, the folder that has the same path without /usr/lib/debug
  * - /usr/lib/debug/.build-id/NN/REST, where NN stands for the first two digits of the build-id, and REST for all other
  *   digits
  *

@@ -4,11 +4,12 @@
  *
  * A struct may be defined in many units. The definition with the most wanted members is used, because an unrelated
  * struct of the same name has fewer wanted members. A member that fields.def marks as `required` counts more than any
- * number of optional members. If two equally good definitions differ in size or in a wanted member, this is an error,
- * because nothing shows which definition is Ruby's. The file fields.def can list several names for a struct. If several
- * of these names are defined, the definition that lacks the fewest required members is used. If several definitions
- * lack the same number of required members, the definition whose name is listed first is used. Units that are not
- * written in C are skipped, because the Rust code of YJIT and ZJIT has opaque structs with the names of Ruby's structs.
+ * number of optional members. If two definitions have equally many required members and equally many optional members,
+ * but differ in size or in a wanted member, the generator fails, because nothing shows which definition is Ruby's. The
+ * file fields.def can list several names for a struct. If several of these names are defined, the definition that lacks
+ * the fewest required members is used. If several definitions lack the same number of required members, the definition
+ * whose name is listed first is used. Units that are not written in C are skipped, because the Rust code of YJIT and
+ * ZJIT has opaque structs with the names of Ruby's structs.
  */
 #ifndef RBDUMP_FACTS_H
 #define RBDUMP_FACTS_H
@@ -28,14 +29,14 @@ struct facts_variable {
 	bool present;
 	/* The name under which the variable was found: an index into the `names` of the variable's layout_spec. */
 	uint8_t alternative;
-	uint64_t address; /* address in the debug info */
+	uint64_t address; /* the variable's address according to the debug info */
 };
 
 struct facts {
-	struct layout *layout; /* sizes, members, enumerators, constants, functions */
+	struct layout *layout; /* has the sizes, members, enumerators, constants and functions that were found */
 	struct facts_variable symbols[LAYOUT_SYMBOLS];
 
-	/* Constants that have an address in memory, but no value, in the debug info. */
+	/* Constants for which the debug info has an address in memory, but no value. */
 	struct facts_variable constants[LAYOUT_CONSTANTS];
 	uint64_t constant_sizes[LAYOUT_CONSTANTS];
 

@@ -3,9 +3,9 @@
  *
  * The ELF file may be an executable, a shared libruby, a separate debug file, or a relocatable object. If an executable
  * is linked to a libruby, the generator reads that libruby. The generator finds a libruby in the same way as the
- * dynamic loader. The debug info is in the ELF file itself, or in another file. The generator finds this other file by
- * debuglink (if the checksum matches), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS is
- * set. The tool dwz may have moved a part of the debug info to a file that several debug files share. The generator
+ * dynamic loader does. The debug info is in the ELF file itself, or in another file. The generator finds this other file
+ * by debuglink (if the checksum matches), by build-id in /usr/lib/debug/.build-id, or by debuginfod if DEBUGINFOD_URLS
+ * is set. The tool dwz may have moved a part of the debug info to a file that several debug files share. The generator
  * finds this shared file by its path, by build-id, or by debuginfod.
  *
  * ruby_version and ruby_description are read from the data of the ELF file. A separate debug file does not contain this
@@ -33,9 +33,9 @@ struct gen_options {
 	const char *sysroot;
 
 	/*
-	 * The descriptor of the ELF file, if the file is already open. The descriptor is not closed. If `fd` is given,
-	 * the path of the ELF file is used only in messages, and to find other files that belong to the ELF file. If
-	 * `fd` is NULL, the generator opens the file itself.
+	 * The descriptor of the ELF file, if the file is already open. The descriptor is not closed. If `fd` is not
+	 * NULL, the path of the ELF file is used only in messages, and to find other files that belong to the ELF file.
+	 * If `fd` is NULL, the generator opens the file itself.
 	 */
 	const int *fd;
 

@@ -37,7 +37,10 @@ struct image_parts {
 	size_t size; /* the size of the whole file */
 };
 
-/* Makes a partial copy of an open file. False if the file cannot be read, or if image_check() would refuse the file. */
+/*
+ * Makes a partial copy of an open file. False if the file cannot be read or is too large, or if image_check() would
+ * refuse the file.
+ */
 bool image_parts_open(int fd, struct image_parts *ret);
 void image_parts_close(struct image_parts *parts); /* also works on a zeroed struct */
 
@@ -66,8 +69,8 @@ bool image_read(Elf *elf, size_t section, uint64_t address, void *buffer, size_t
 const char *image_debug_info_obstacle(Elf *elf);
 
 /*
- * The string of the nth entry with a given tag in the dynamic section. The tag is DT_NEEDED, DT_RPATH or DT_RUNPATH; n
- * counts from 0. NULL if there is no such entry. `elf` owns the string.
+ * Finds the nth entry with a given tag in the dynamic section, and returns the string of this entry. The tag is
+ * DT_NEEDED, DT_RPATH or DT_RUNPATH; n counts from 0. NULL if there is no such entry. `elf` owns the string.
  */
 const char *image_dynamic_string(Elf *elf, int64_t tag, size_t n);
 

@@ -1,5 +1,5 @@
 /*
- * Finds the libruby of an executable in the same way as the dynamic loader of glibc.
+ * Finds the libruby of an executable in the same way as the dynamic loader of glibc does.
  */
 #ifndef RBDUMP_LIBRUBY_H
 #define RBDUMP_LIBRUBY_H

@@ -409,7 +409,7 @@ def test_no_path(ruby, rbdump):
             path = run(rbdump, "heap", "--why", hex(address), program.pid)
         finally:
             program.kill()
-    assert "1 object of InBlock; paths lead from the known roots to all but 1, which may be garbage\n" in why.stdout
+    assert "1 object of InBlock; paths lead from the known roots to all except 1, which may be garbage\n" in why.stdout
     assert "No path from a known root leads to the object. It may be garbage.\n" in path.stdout
     for done in (why, path):
         assert "rbdump does not look for the blocks of at_exit and trace_var.\n" in done.stdout

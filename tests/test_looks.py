@@ -290,7 +290,7 @@ def test_waits_of_merged(ruby, rbdump, turns):
     assert block[1] == f"  waits for an element of Thread::Queue {queue} (empty)"
     last = re.search(r"^(\d+) of 1000 looks", text, re.M)[1]
     marks = [line for line in block if "in look" in line]
-    assert marks == [f"  (as in look {last}; different in other looks with this stack)"] * turns
+    assert marks == [f"  (as in look {last}; different in some other looks with this stack)"] * turns
     answer = json.loads(answer)
     (turner,) = [thread for thread in answer["looks"]["threads"] if thread["name"] == "turner"]
     (now,) = [thread for thread in current(answer) if thread["name"] == "turner"]

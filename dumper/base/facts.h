@@ -1,6 +1,6 @@
 /*
- * Named values that describe one thing, such as a file descriptor. Each kind of thing has different values. The names
- * are the same as in the JSON output.
+ * Named values (facts) that describe one thing, such as a file descriptor. Which facts a thing has depends on the kind
+ * of thing. The names of the facts are the same as in the JSON output.
  */
 #ifndef RBDUMP_FACTS_H
 #define RBDUMP_FACTS_H
@@ -15,7 +15,7 @@ struct fact {
 	const char *name; /* a string literal */
 	enum fact_kind kind;
 	char *text;	     /* for FACT_TEXT: valid UTF-8; else NULL */
-	int64_t number;	     /* for FACT_NUMBER; for FACT_FLAG: 0 or 1 */
+	int64_t number;	     /* for FACT_NUMBER: the number; for FACT_FLAG: 0 or 1 */
 	struct facts *items; /* for FACT_LIST: the things in the list */
 	size_t nr_items;
 };
@@ -34,8 +34,8 @@ void facts_clear(struct facts *facts);
 size_t facts_bytes(const struct facts *facts);
 
 /*
- * The functions below add a fact. `name` is a string literal that no other fact of the same thing has. If there is not
- * enough memory, they set `failed`.
+ * The functions below add a fact. `name` is a string literal, and no other fact of the same thing has this name. If
+ * there is not enough memory, the functions set `failed`.
  */
 
 /* Adds a text, which may contain any bytes. Bytes that are not valid UTF-8 are written as text_add() writes them. */
@@ -48,8 +48,9 @@ void facts_add_flag(struct facts *facts, const char *name, bool flag);
 void facts_add_list(struct facts *facts, const char *name);
 
 /*
- * Adds a thing to the end of a list, and adds the list if there is none. Returns the thing, which has no facts yet. The
- * pointer is valid until the next thing is added to the list. Returns NULL if there is not enough memory.
+ * Adds a thing to the end of the list with this name. If there is no such list, adds the list first. Returns the thing,
+ * which has no facts yet. The returned pointer is valid until the next thing is added to the list. Returns NULL if there
+ * is not enough memory.
  */
 struct facts *facts_add_item(struct facts *facts, const char *name);
 

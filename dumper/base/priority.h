@@ -34,9 +34,9 @@ void priority_lower(void);
 bool priority_is_real_time(void);
 
 /*
- * Lets other threads of the machine go first: raises the nice value of the calling thread to PRIORITY_NICE. The threads
- * that it creates from now on inherit this value. Does nothing if the nice value is already that high. An ordinary user
- * cannot lower the nice value again.
+ * Lets other threads of the machine go first: raises the nice value of the calling thread to PRIORITY_NICE. Threads that
+ * the calling thread creates later inherit this value. Does nothing if the nice value is already that high. An ordinary
+ * user cannot lower the nice value again.
  */
 void priority_give_way(void);
 

@@ -1,5 +1,5 @@
 /*
- * The system calls of x86_64: their names, and numbers that are too new for the headers of some distributions.
+ * The system calls of x86_64: their names, and the numbers of system calls that the headers of some distributions lack.
  */
 #ifndef RBDUMP_SYSTEM_CALLS_H
 #define RBDUMP_SYSTEM_CALLS_H
@@ -14,7 +14,10 @@
 #define SYS_futex_waitv 449 /* Linux 5.16 */
 #endif
 
-/* Returns the name of a system call, such as "read"; NULL if the headers with which rbdump was built do not have it. */
+/*
+ * Returns the name of a system call, such as "read". Returns NULL if the headers with which rbdump was built do not
+ * contain this system call.
+ */
 const char *system_call_name(int number);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Which process or core the user wants to see, and how its layout is found.
+ * Which process or core the user wants to see, and how to find the layout for it.
  */
 #ifndef RBDUMP_TARGET_OPTIONS_H
 #define RBDUMP_TARGET_OPTIONS_H
@@ -10,7 +10,7 @@
 
 struct target_options {
 	pid_t pid;		   /* the live process; not used if `core` is set */
-	uint64_t started;	   /* when `pid` started, as in struct process_stat; 0: any process */
+	uint64_t started;	   /* when `pid` started, as in struct process_stat; 0: any start time is accepted */
 	const char *core;	   /* core file; NULL: the process `pid` */
 	const char *executable;	   /* for a core: the path of the program that ran; NULL: use the path from the core */
 	const char *ruby_version;  /* for a core: Ruby's version, as the user gave it; NULL: not given */
@@ -18,7 +18,7 @@ struct target_options {
 	const char *offsets;	   /* layout file; NULL: search for a layout */
 	bool nearest;		   /* if the target's release has no layout, use the nearest layout that fits */
 	unsigned int time_limit_s; /* time limit for all work until there is a result; 0: the default */
-	bool locals, self;	   /* for a dump: read the local variables of each frame, and self */
+	bool locals, self;	   /* for a dump: whether to read the local variables and `self` of each frame */
 };
 
 #endif

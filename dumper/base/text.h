@@ -53,7 +53,7 @@ void text_format(struct text *text, const char *format, ...) __attribute__((form
 
 /*
  * Shortens the part of a text that begins at the offset `before`, if this part is longer than `max` bytes. Does not cut a
- * character into pieces. Appends "…" in place of what is left out.
+ * character into pieces. Appends "…" in place of the removed bytes.
  */
 void text_shorten(struct text *text, size_t before, size_t max);
 

@@ -30,7 +30,7 @@ static const struct {
 	{"lost",
 	 "rbdump had no room for the stack, or the program ended before the names of the stack's frames were found",
 	 VERDICT_UNREADABLE},
-    [REASON_NOT_RESIDENT] = {"not-resident", "a page of the stack was not in memory when the kernel copied it",
+    [REASON_NOT_RESIDENT] = {"not-resident", "a page of the stack was not in memory when the kernel copied the stack",
 			     VERDICT_UNREADABLE},
     [REASON_NOT_SAMPLED] = {"not-sampled", "no copy of the thread's stack can be used for the time of the sample",
 			    VERDICT_UNREADABLE},

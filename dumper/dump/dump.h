@@ -10,7 +10,7 @@
 #include "base/target_options.h"
 #include "mixed/mixed_options.h"
 
-/* Whether text has colours. COLOUR_AUTO: on a terminal, unless $NO_COLOR is set or $TERM is dumb. */
+/* Whether text has colours. COLOUR_AUTO: text on a terminal has colours, unless $NO_COLOR is set or $TERM is dumb. */
 enum colour_when { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 struct dump_options {
@@ -18,13 +18,14 @@ struct dump_options {
 	bool json;
 	bool all; /* text shows each thread separately, in Ruby's order */
 	enum colour_when colour;
-	unsigned int
-	    looks; /* for dump_watch() and dump_merged(): how many looks; 0: dump_watch() does not end by itself */
-	double interval_s;	     /* for these: the time between the beginnings of two looks */
+	/* For dump_watch() and dump_merged(): the number of looks. 0, only for dump_watch(): no limit. */
+	unsigned int looks;
+	/* For dump_watch() and dump_merged(): the time from the beginning of one look to the beginning of the next. */
+	double interval_s;
 	bool no_stop;		     /* do not stop the target */
-	struct mixed_options native; /* which native frames to print; not with `no_stop` */
+	struct mixed_options native; /* which native frames to print; must be none if `no_stop` is set */
 	bool source;		     /* add the lines of source around the current line of each frame (dump/source.h) */
-	bool arguments; /* add the command line and the names of the environment (session/process_arguments.h) */
+	bool arguments; /* add the command line and the names of environment variables (session/process_arguments.h) */
 	bool another;	/* another target was printed before, so text output begins with an empty line */
 };
 
@@ -36,20 +37,22 @@ struct dump_options {
 struct error *dump_main(const struct dump_options *options, enum exit_status *status);
 
 /*
- * Looks at a live process repeatedly, and prints the stacks of each look, with what each thread has done since the previous
- * look.
- * On a terminal, each look replaces the one before. In JSON, each look is one object on one line. Ends after `options->looks`
- * looks, at ^C or SIGTERM, or if the process has ended or has called exec; a message on standard error says so.
+ * Looks at a live process repeatedly. After each look, prints the stacks, and what each thread has done since the previous
+ * look. On a terminal, each look replaces the previous one. In JSON, each look is one object on one line. Ends after
+ * `options->looks` looks, at ^C or SIGTERM, or if the process has ended or has called exec. If the process has ended or has
+ * called exec, a message on standard error says so.
  *
- * A look that fails is skipped, with a message on standard error. Fails if the first look fails, or if the output cannot be
- * written. On success, *status receives EXIT_PARTIAL if a look was not complete, if one has failed, or if the process ended
- * before there were `options->looks` looks; otherwise EXIT_COMPLETE.
+ * Fails if the first look fails, if the output cannot be written, or if there is not enough memory. If a later look fails,
+ * prints a message on standard error, and goes on with the next look. On success, *status receives EXIT_PARTIAL if the
+ * result of a look was not complete, if a look has failed, or if there were fewer looks than `options->looks`; otherwise
+ * EXIT_COMPLETE.
  */
 struct error *dump_watch(const struct dump_options *options, enum exit_status *status);
 
 /*
- * Looks at a live process `options->looks` times, and prints what was seen, merged (trace/merged.h). If ^C or SIGTERM, or the
- * end of the process, ends the looks early, prints what was seen until then. Fails, and sets *status, as dump_watch() does.
+ * Looks at a live process `options->looks` times, merges what was seen (trace/merged.h), and prints the result. If the looks
+ * end early, prints what was seen until then. The looks end early at ^C or SIGTERM, if the process has ended or has called
+ * exec, or if the stacks need too much memory. Fails for the same reasons as dump_watch(), and sets *status in the same way.
  */
 struct error *dump_merged(const struct dump_options *options, enum exit_status *status);
 

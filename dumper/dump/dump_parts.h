@@ -16,7 +16,10 @@ struct dump_options;
 /* Whether a signal such as SIGSTOP has stopped the process. */
 bool dump_is_stopped(pid_t pid);
 
-/* Fills in what a trace of the session's target lacks: the pid, the version, the layout, and what is known of a core. */
+/*
+ * Adds facts about the session's target to a trace: the pid, the version of Ruby, and the layout. For a core, also adds facts
+ * about the core.
+ */
 void dump_describe(const struct dump_options *options, const struct session *session, struct trace *trace);
 
 /* Adds the arguments of the process and the lines of source, as the options ask. Fails if there is not enough memory. */
@@ -26,11 +29,14 @@ struct error *dump_add_details(const struct dump_options *options, const struct 
 struct render_style dump_style(const struct dump_options *options);
 
 /*
- * Whether standard output is a terminal that obeys control sequences, according to the environment variable TERM.
+ * Whether standard output is a terminal, and TERM says that it obeys control sequences.
  */
 bool dump_to_terminal(void);
 
-/* Flushes standard output. Fails if `written` is false, or if any of the output could not be written. */
+/*
+ * Flushes standard output. Fails if any of the output could not be written, or if `written` is false: the caller then could
+ * not write its output.
+ */
 struct error *dump_flush(bool written);
 
 #endif

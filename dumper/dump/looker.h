@@ -11,7 +11,7 @@
 #include "session/session.h"
 #include "target/task_set.h"
 
-/* Why there is no further look. */
+/* Why the looks have ended. LOOKS_GO_ON: the looks have not ended. */
 enum looks_end {
 	LOOKS_GO_ON,
 	LOOKS_ENOUGH,	   /* there were as many looks as wanted */
@@ -24,10 +24,10 @@ struct looker {
 	const struct dump_options *options;
 	struct session *session; /* NULL until a look has succeeded */
 	struct task_set tasks;
-	uint64_t started;     /* the start time of the process, which identifies it together with its pid */
+	uint64_t started;     /* the start time of the process; the pid and the start time identify the process */
 	uint64_t begun_ns;    /* when the last look began (CLOCK_MONOTONIC) */
-	uint64_t compared_ns; /* when the last look that had a result began; 0 if there was none */
-	unsigned int number;  /* the number of the last look; 0 if there was none */
+	uint64_t compared_ns; /* when the last look that had a result began; 0 if no look had a result yet */
+	unsigned int number;  /* the number of the last look; 0 before the first look */
 	bool failed;	      /* a look has failed */
 	enum looks_end end;
 };
@@ -36,10 +36,12 @@ struct looker {
 struct error *looker_begin(struct looker *looker, const struct dump_options *options);
 
 /*
- * Waits until the next look is due, and looks. After the first look, SIGINT and SIGTERM do not end rbdump: they end the looks.
- *   before  the trace of the last look that had a result; NULL if there was none. The new trace is compared with it
- *   ret     receives the trace, which the caller destroys; NULL if the look has failed, with a message on standard error, or if
- *           there is no further look: `looker->end` says why
+ * Waits until the next look is due, and then looks at the process. After the first look, SIGINT and SIGTERM end the looks, but
+ * do not end rbdump. If the same signal comes a second time, it ends rbdump.
+ *   before  the trace of the last look that had a result; NULL if no look had a result yet. The new trace is compared with
+ *           `before`
+ *   ret     receives the trace; the caller destroys the trace. Receives NULL if the look has failed (a message on standard
+ *           error says why), or if there is no further look (`looker->end` says why)
  *
  * Fails if the first look fails, or if there is not enough memory.
  */
@@ -49,8 +51,9 @@ struct error *looker_look(struct looker *looker, const struct trace *before, str
 void looker_end(struct looker *looker);
 
 /*
- * The exit status if each look had the status `status`: EXIT_PARTIAL if a look has failed, or if there were fewer looks than
- * wanted.
+ * Returns the exit status of rbdump: EXIT_PARTIAL if a look has failed, or if there were fewer looks than wanted; otherwise
+ * `status`.
+ *   status  the worst exit status of the looks that had a result
  */
 enum exit_status looker_status(const struct looker *looker, enum exit_status status);
 

@@ -1,5 +1,5 @@
 /*
- * Shows texts on a terminal, each in the place of the one before.
+ * Shows texts on a terminal. Each text replaces the previous text.
  */
 #ifndef RBDUMP_SCREEN_H
 #define RBDUMP_SCREEN_H
@@ -11,9 +11,10 @@
 bool screen_fits(const char *text, size_t length);
 
 /*
- * Shows a text on standard output in place of what it showed before, without flicker. Nothing may have been written to
+ * Shows a text on standard output, in place of the previous text, without flicker. The caller must not write anything to
  * standard output before the first text. The caller flushes standard output. If the terminal has fewer lines than the
- * text, shows the first lines, and how many more there are. Cuts lines that are too long for the terminal.
+ * text, shows the first lines of the text, and the number of the other lines. Cuts lines that are too long for the
+ * terminal.
  *   text  must contain no control sequences except SGR (colours), and end with a newline
  */
 void screen_show(const char *text, size_t length);

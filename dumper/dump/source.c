@@ -150,7 +150,7 @@ static bool add_source(struct sources *sources, struct trace_frame *frame)
 		return true;
 	}
 	if (is_over(sources)) {
-		details->no_source = "there was no time left to read it";
+		details->no_source = "there was no time left to read the file";
 		return true;
 	}
 	file = file_of(sources, path);

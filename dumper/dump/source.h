@@ -1,9 +1,10 @@
 /*
  * Adds lines of the source to the frames of a trace: the current line, and SOURCE_AROUND lines before and after it.
  *
- * The files of a live process are read in the root of that process (/proc/PID/root), as they are now. If a file was written
- * to after the process began, the lines may differ from those that run; the trace then says so. The files for a core are
- * read on this machine, in rbdump's own root. For them, the time of the core file counts, not the time when the process began.
+ * The files of a live process are read in the root of that process (/proc/PID/root), as they are now. If a file was changed
+ * after the process began, its lines may differ from the code that runs; the trace then says so. The files for a core are
+ * read on this machine, in rbdump's own root. If such a file was changed after the core file was written, the trace says
+ * that its lines may differ.
  */
 #ifndef RBDUMP_DUMP_SOURCE_H
 #define RBDUMP_DUMP_SOURCE_H
@@ -13,11 +14,11 @@
 
 #define SOURCE_AROUND 2
 
-/* The most bytes of one line that are shown. */
+/* The maximum number of bytes that are shown of one line. */
 #define SOURCE_LINE_BYTES 200
 
 /*
- * Adds the lines. A frame without lines gets a reason.
+ * Adds the lines. If the lines of a frame cannot be added, adds the reason instead.
  *   core  the path of the core file; NULL for a live process
  * Returns false if there is not enough memory.
  */

@@ -1,7 +1,7 @@
 /*
- * Reads a file of source code that a target names. The target chooses the path, and also the file at this path. So the file
- * of a live process is looked up within the process's own root. It is read only if it is a regular file that is really
- * stored, and is not made up by the kernel (as in procfs). At most SOURCE_FILE_BYTES of it are read. If the file system
+ * Reads a file of source code that a target names. The target chooses the path, and also the file at this path. So for a
+ * live process, rbdump searches for the file within the process's own root. rbdump reads only regular files, and no files
+ * whose content the kernel makes up (as in procfs). rbdump reads at most SOURCE_FILE_BYTES of a file. If the file system
  * does not answer, rbdump stops waiting.
  */
 #ifndef RBDUMP_DUMP_SOURCE_FILE_H
@@ -11,21 +11,21 @@
 #include <stddef.h>
 #include <time.h>
 
-/* The most bytes that are read of one file. */
+/* The maximum number of bytes that are read from one file. */
 #define SOURCE_FILE_BYTES (4u << 20)
 
 struct source_file {
 	char *bytes; /* malloc'ed; NULL if the file cannot be read */
 	size_t length;
-	bool cut;		 /* there are more bytes */
-	struct timespec changed; /* when the file was last written to */
-	const char *why;	 /* if `bytes` is NULL: why, a static string */
+	bool cut;		 /* the file can have more bytes than these */
+	struct timespec changed; /* when the file was last changed */
+	const char *why;	 /* if `bytes` is NULL: the reason; a static string */
 };
 
 /*
  * Reads a file.
  *   root   the folder that stands for "/" in the path, and in symbolic links: /proc/PID/root, or "/". A symbolic link or
- *          ".." does not lead out of it (openat2(2), RESOLVE_IN_ROOT)
+ *          ".." does not lead out of this folder (openat2(2), RESOLVE_IN_ROOT)
  *   path   an absolute path
  *   until  the time (CLOCK_MONOTONIC) at which the function gives up
  * The caller frees ret->bytes.

@@ -286,13 +286,14 @@ static void print_mode(enum mode mode, const struct tally *tally, const struct t
 		printf("\n  dropped     %llu, because the thread had no stack or had ended",
 		       (unsigned long long)tally->dropped);
 	if (tally->off_cpu > 0)
-		printf("\n  other CPU   %llu of the samples were read from another CPU, not from the CPU of the thread",
+		printf("\n  other CPU   for %llu of the samples, rbdump could not move to the CPU of the thread",
 		       (unsigned long long)tally->off_cpu);
 	printf("\n  tries       %.3g per sample, %u at most", per_sample((double)tally->tries, tally),
 	       tally->max_tries);
 	if (tally->stepped > 0)
-		printf("; stepped %llu samples, %.3g steps each, %.4g µs per step", (unsigned long long)tally->stepped,
-		       (double)tally->steps / (double)tally->stepped, tally->step_us / (double)tally->steps);
+		printf("; %llu samples with single steps, %.3g steps per sample, %.4g µs per step",
+		       (unsigned long long)tally->stepped, (double)tally->steps / (double)tally->stepped,
+		       tally->step_us / (double)tally->steps);
 	printf("\n  time        sample p50 %.3g p99 %.3g max %.4g µs", distribution_quantile(tally->took, 0.5),
 	       distribution_quantile(tally->took, 0.99), distribution_max(tally->took));
 	if (mode_pauses(mode))
@@ -373,7 +374,7 @@ static void print_table(const struct experiment_options *options, const struct s
 {
 	printf("process %d: ", session->target->pid);
 	text_print(session->description, stdout);
-	printf("\n%.1f s, %llu blocks at %g samples per second, ended by: %s; shares with their 95 %% intervals\n",
+	printf("\n%.1f s, %llu blocks at %g samples per second, ended by: %s; after each share: its 95 %% interval\n",
 	       facts->duration_s, (unsigned long long)facts->blocks, options->rate, facts->ended);
 	if (session_nearest(session))
 		print_nearest(session);

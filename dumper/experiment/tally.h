@@ -34,9 +34,9 @@ struct tally {
 	double step_us;
 	struct distribution *pause, *took; /* in microseconds */
 	double wall_us;			   /* the total duration of all blocks */
-	/* CPU time of the sampling and decoding threads in all blocks, minus that of evaluation_judge() */
+	/* CPU time of the sampling and decoding threads in all blocks, minus the CPU time of evaluation_judge() */
 	double cpu_us;
-	double target_wall_us;	      /* the total time for which the target's progress was measured */
+	double target_wall_us;	      /* the total time during which the target's progress was measured */
 	double progress;	      /* the target's progress during `target_wall_us` */
 	struct evaluation evaluation; /* used only for naive modes */
 	json_t *depths;		      /* accepted samples, counted per number of frames */

@@ -342,7 +342,7 @@ struct error *stop_guard_enter(void)
 	if (owner == self && guard == 0)
 		return error_create(
 		    EXIT_FAILED,
-		    "the guard has ended, and another one cannot be started (%s), so no process is stopped",
+		    "the guard has ended, and another one cannot be started (%s), so rbdump stops no process",
 		    strerror(no_guard));
 	if (!process_stat_read("/proc", self, &stat))
 		return error_create(EXIT_FAILED, "cannot read /proc/%d/stat, which the guard needs", self);
@@ -398,7 +398,7 @@ void stop_guard_keep(void)
 		fprintf(
 		    stderr,
 		    "rbdump: the guard has ended, and another one cannot be started: %s. Until a guard can be started, "
-		    "this process makes sure that recorded processes go on\n",
+		    "the main process of rbdump makes sure that recorded processes go on\n",
 		    strerror(no_guard));
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	for (uint32_t i = 0; i < guarded->used && i < HOLDS; i++)

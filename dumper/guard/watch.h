@@ -1,5 +1,5 @@
 /*
- * Tells whether a sampled process has ended. If the process was a child of rbdump, also tells its wait status.
+ * Finds out whether a sampled process has ended. If the process was a child of rbdump, also finds out its wait status.
  */
 #ifndef RBDUMP_WATCH_H
 #define RBDUMP_WATCH_H

@@ -18,7 +18,7 @@
 #include <sys/types.h>
 
 /*
- * Tells the worker whether it must end. WORKER_FINISH: the worker got SIGINT, SIGTERM, SIGHUP or SIGQUIT, so the worker
+ * Whether the worker must end. WORKER_FINISH: the worker got SIGINT, SIGTERM, SIGHUP or SIGQUIT, so the worker
  * must report its results so far, and then end. WORKER_ABANDON: the worker's parent process has ended, so the worker
  * must end, too. WORKER_RUN: the worker can go on.
  */

@@ -1,20 +1,22 @@
 /*
- * Where objects were allocated, if the program records that: with ObjectSpace.trace_object_allocations_start, or with
+ * Where objects were allocated, if the program records this with ObjectSpace.trace_object_allocations_start, or with
  * another method of the extension objspace.
  *
  * The extension keeps its records in structs of its own. No layout has these structs: they are not in the file that
- * contains Ruby, and distributions ship objspace.so without debug info. So rbdump recognises them by what is in them:
- *   - A variable of objspace.so points to a struct traceobj_arg. This struct begins with TracePoints (one or two, or
- *     none any more). Behind them are two st_tables: the table of the objects, whose keys are addresses of slots, and the
- *     table of the texts.
- *   - The table of the objects leads to a struct allocation_info for each object. Its words have had the same order in
- *     each release that has it. Nevertheless, each one is checked before it is used: a path and the name of a class are
- *     keys of the table of texts, a method is a Symbol or nil, and the generation is not later than now.
- * A record that does not pass these checks is not returned, but only counted. So if the extension changes its structs, no
- * records are found, or all are refused.
+ * contains Ruby, and distributions ship objspace.so without debug info. So rbdump recognises these structs by their content:
+ *   - A variable of objspace.so points to a struct traceobj_arg. After its first word, this struct has one or two
+ *     TracePoints. (In Ruby up to 2.5, it has no TracePoint if the program has stopped recording.) The next two words point
+ *     to two st_tables: the table of the objects, whose keys are addresses of slots, and the table of the texts.
+ *   - For each object, the table of the objects has the address of a struct allocation_info. The words of this struct have
+ *     the same order in all releases that have the struct. Nevertheless, rbdump checks each word before it uses the word: a
+ *     path and the name of a class must be keys of the table of the texts, a method must be a Symbol or nil, and the
+ *     generation must not be in the future.
+ * If a record does not pass these checks, rbdump does not return the record, but only counts it. So if a later release of the
+ * extension changes its structs, rbdump finds no records, or refuses all of them.
  *
- * If the program has stopped recording, the records stay as they were. So, as in Ruby's own dump, a record can be of an
- * earlier object in the same slot. rbdump leaves the record out if the earlier object was of another type.
+ * If the program has stopped recording, the records stay as they were. Then the record of a slot can belong to an earlier
+ * object in this slot. Ruby's own dump shows such records. rbdump leaves a record out if the earlier object had another
+ * type.
  *
  * Based on Ruby's sources, ext/objspace/object_tracing.c and objspace.h, v2_1_0 to v4_0_5 and head.
  */
@@ -26,42 +28,43 @@
 
 /* What was recorded when an object was allocated. The texts are UTF-8 (base/text.h). */
 struct allocation_site {
-	const char *path;	/* NULL if it is not known: no Ruby code was running */
+	const char *path;	/* NULL if it is not known, because no Ruby code was running */
 	int64_t line;		/* 0 if it is not known */
 	const char *method;	/* NULL if it is not known */
 	const char *class_path; /* the name of the method's class; NULL if it has none */
-	uint64_t generation;	/* how many collections had begun */
+	uint64_t generation;	/* how many collections had begun when the object was allocated */
 };
 
 struct allocation_sites;
 
 /*
- * Finds the records, and reads which objects have one. Returns NULL if there is not enough memory.
- *   walk   the caller keeps it until allocation_sites_destroy()
+ * Finds the records, and reads which objects have a record. Returns NULL if there is not enough memory.
+ *   walk   must exist until allocation_sites_destroy()
  *   files  as read by data_files_read()
  */
 struct allocation_sites *allocation_sites_create(const struct heap_walk *walk, const struct data_files *files);
 void allocation_sites_destroy(struct allocation_sites *sites); /* NULL is fine */
 
 /*
- * Reads the record of an object. This is fast if objects are asked for in the order of their addresses. Returns false if
- * the object has no record, or if its record does not pass the checks.
+ * Reads the record of an object. Call this function for objects in the order of their addresses: then it is fast. Returns
+ * false if the object has no record, if its record does not pass the checks, or if the record belongs to an earlier object
+ * of another type.
  *   flags  RBasic.flags of the object
  *   ret    the texts are valid until the next call
  */
 bool allocation_sites_find(struct allocation_sites *sites, uint64_t object, uint64_t flags,
 			   struct allocation_site *ret);
 
-/* How many records were left out until now because they are of an earlier object in the slot, of another type. */
+/* How many records were left out so far, because each of them belongs to an earlier object of another type in the slot. */
 uint64_t allocation_sites_of_others(const struct allocation_sites *sites);
 
 /*
- * How many records could not be used until now: because they do not pass the checks, or because the program has changed
- * them meanwhile.
+ * How many records could not be used so far, because they do not pass the checks, or because the program changed them while
+ * rbdump read them.
  */
 uint64_t allocation_sites_refused(const struct allocation_sites *sites);
 
-/* Whether a table could not be read as a whole, so that records are missing. */
+/* Whether part of a table could not be read, so that records are missing. */
 bool allocation_sites_are_incomplete(const struct allocation_sites *sites);
 
 #endif

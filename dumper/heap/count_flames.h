@@ -1,5 +1,6 @@
 /*
- * The frames of a heap that was counted (heap_count.h): the age of objects, their type, and their class.
+ * The frames of a flame graph of a counted heap (heap_count.h). The outermost frames are ages of objects. Below each of them
+ * are the types of these objects, and below each type are the classes.
  */
 #ifndef RBDUMP_COUNT_FLAMES_H
 #define RBDUMP_COUNT_FLAMES_H
@@ -8,9 +9,10 @@
 #include "heap/heap_count.h"
 
 /*
- * Makes the frames. The names of the classes are read now, as for histogram_make(). If this Ruby has no generations, live
- * objects have no age. The caller always calls flames_clear(). Returns false if there is not enough memory.
- *   ruby  for the names of the classes
+ * Makes the frames. Reads the names of the classes from the target now, as histogram_make() does. If this Ruby has no
+ * generations, live objects have no frame for their age. Returns false if there is not enough memory. Call flames_clear()
+ * also after a failure.
+ *   ruby  is used to read the names of the classes
  */
 bool count_flames(const struct ruby *ruby, const struct heap_count *count, struct flames *ret);
 

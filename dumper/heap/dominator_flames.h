@@ -1,13 +1,14 @@
 /*
- * The frames of a tree of dominators (dominators.h), by class: below the frame of some objects are frames of the objects
- * that would be freed with them. The bytes of a frame and of all frames below it are what its objects retain.
+ * The frames of a flame graph of a tree of dominators (dominators.h). Below the frame of some objects are the frames of the
+ * objects that would be freed together with them. The objects of a frame retain the bytes of this frame and of all frames
+ * below it.
  *
- * A class or module that retains much has a frame of its own. All other objects are merged by class. Objects that are kept
- * by objects of the same class share their frame: so a linked list is one frame. Frames with less than a ten-thousandth of
- * all bytes are merged into one frame "(smaller)". Objects that are too deep for frames of their own are
- * part of the deepest frame above them.
+ * A class or module that retains much memory has a frame of its own. All other objects below the same frame are merged by
+ * class. If an object and its immediate dominator have the same class, both are in the same frame: so a linked list is one
+ * frame. Below each frame, all frames that retain less than a ten-thousandth of all bytes are merged into one frame
+ * "(smaller)". The number of levels is limited: objects at deeper levels are part of the deepest frame above them.
  *
- * Memory: 12 bytes for each node, and some 60 for each frame before they are merged.
+ * Memory: 12 bytes for each node, and about 60 bytes for each frame, also for each small frame that is merged later.
  */
 #ifndef RBDUMP_DOMINATOR_FLAMES_H
 #define RBDUMP_DOMINATOR_FLAMES_H
@@ -17,9 +18,9 @@
 #include "heap/heap_graph.h"
 
 /*
- * Makes the frames. The names of the classes are read now. The caller always calls flames_clear(). Returns false if there
- * is not enough memory.
- *   walk  for the names of the classes
+ * Makes the frames. Reads the names of the classes from the target now. Returns false if there is not enough memory. Call
+ * flames_clear() also after a failure.
+ *   walk  is used to read the names of the classes
  */
 bool dominator_flames(const struct heap_walk *walk, const struct heap_graph *graph, const struct dominators *dominators,
 		      struct flames *ret);

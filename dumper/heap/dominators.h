@@ -1,15 +1,15 @@
 /*
  * Dominators of the nodes of a graph, and retained sizes.
  *
- * A node dominates another one if each path from node 0 to the other one goes through it. In a heap, an object
- * dominates the objects that would become garbage if it were garbage. The size of these objects, and of the object
- * itself, is its retained size. The immediate dominator of a node is the closest one: all other dominators of the node
- * dominate it, too. So the immediate dominators are a tree, with node 0 as its root.
+ * Node A dominates node B if each path from node 0 to B goes through A. In a heap, object A dominates object B if B would
+ * become garbage together with A. The retained size of an object is its own size plus the sizes of all objects that it
+ * dominates. The immediate dominator of a node is its closest dominator: all other dominators of the node also dominate the
+ * immediate dominator. So the immediate dominators are a tree, with node 0 as its root.
  *
  * Algorithm: SEMI-NCA (Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems", 2005), with two
- * changes: it needs no recursion and no stack, and it takes O(m log n) for any graph of n nodes and m edges. Without
- * the second change, a long linked list in a hostile target, or even in an ordinary one, could make the algorithm take
- * O(n * n).
+ * changes: it needs no recursion and no stack, and it takes O(m log n) time for any graph of n nodes and m edges.
+ * Without the second change, a long linked list could make the algorithm take O(n * n) time. Ordinary targets can have
+ * such lists, too, not only hostile targets.
  *
  * Memory, besides the graph: at most 24 bytes for each node, and 4 bytes for each edge. The result takes 8 bytes for
  * each node.
@@ -28,16 +28,16 @@ struct dominators {
 };
 
 /*
- * Finds the dominators of a graph, which must be finished. Returns false, and leaves nothing to free, if there is not
- * enough memory. The caller frees `ret` with dominators_clear().
+ * Finds the dominators of a graph. The graph must be finished (graph_finish()). Returns false, and leaves nothing to
+ * free, if there is not enough memory. The caller frees `ret` with dominators_clear().
  */
 bool dominators_find(const struct graph *graph, struct dominators *ret);
 void dominators_clear(struct dominators *dominators); /* a zeroed struct is fine */
 
 /*
  * Computes retained sizes. Needs no memory.
- *   sizes  for each node of the graph, its own size; receives its retained size, at most SUM_MAX (heap/sums.h). The size
- *          of a node that cannot be reached does not change
+ *   sizes  before the call: the own size of each node of the graph; after the call: the retained size of each node, at
+ *          most SUM_MAX (heap/sums.h). The size of a node that cannot be reached does not change
  */
 void dominators_retained(const struct dominators *dominators, uint64_t *sizes);
 

@@ -1,5 +1,6 @@
 /*
- * A tree of frames of memory, and how it is written: as a flame graph (render/flame_page.h), or as collapsed stacks.
+ * A tree of frames. Each frame stands for objects and their memory. The tree can be written as a flame graph
+ * (render/flame_page.h) or as collapsed stacks.
  */
 #ifndef RBDUMP_FLAMES_H
 #define RBDUMP_FLAMES_H
@@ -17,42 +18,42 @@
 /* One frame. Its bytes and objects do not include those of the frames below it. */
 struct flame {
 	uint32_t parent;		    /* index; 0 for the root, which is its own parent */
-	char *name;			    /* of a class or a type; NULL for the root */
-	const char *type;		    /* of its objects, such as "T_STRING"; NULL: of several types */
+	char *name;			    /* for example the name of a class or a type; NULL for the root */
+	const char *type;		    /* the type of its objects, such as "T_STRING"; NULL: several types */
 	bool is_age;			    /* the frame stands for all objects of one age */
-	uint64_t slot_bytes, outside_bytes; /* only the sum counts if `places` is false */
+	uint64_t slot_bytes, outside_bytes; /* only their sum counts if `places` of struct flames_about is false */
 	uint64_t objects;
 };
 
-/* A zeroed struct becomes a tree with flames_begin(). */
+/* The tree. flames_begin() makes it. */
 struct flames {
 	struct flame *of; /* of[0] is the root; a parent is before its children */
 	size_t count, capacity;
 	struct index_table table;
 };
 
-/* Makes the root. Returns false if there is not enough memory. The caller always calls flames_clear(). */
+/* Makes a tree with a root. Returns false if there is not enough memory. Call flames_clear() also after a failure. */
 bool flames_begin(struct flames *flames);
 void flames_clear(struct flames *flames);
 
 /*
- * Returns the frame below `parent` with this name and type, which is made if it is not there yet; FLAMES_NONE if there is
- * not enough memory, or if there are too many frames.
- *   type  lives as long as the tree; can be NULL
+ * Returns the index of the frame below `parent` with this name and type. Makes the frame if it does not exist yet. Returns
+ * FLAMES_NONE if there is not enough memory, or if there are too many frames.
+ *   type  must exist as long as the tree; can be NULL
  */
 uint32_t flames_add(struct flames *flames, uint32_t parent, const char *name, const char *type);
 
-/* What the page says besides the frames. Any text but `title` can be NULL. */
+/* What the page shows besides the frames. All texts except `title` can be NULL. */
 struct flames_about {
 	const char *title;
 	const char *by;	    /* as in struct flame_page */
-	const char *facts;  /* what was looked at, and how */
+	const char *facts;  /* which heap was read, and how */
 	const char *counts; /* how many objects there are */
-	const char *remark; /* sentences, without the last full stop */
+	const char *remark; /* sentences, without a full stop after the last one */
 	bool places;	    /* show bytes in slots and bytes outside the heap separately */
 };
 
-/* Write the frames. They return false if there is not enough memory. The caller checks the stream. */
+/* Write the frames. They return false if there is not enough memory. The caller checks the stream for errors. */
 bool flames_write_page(const struct flames *flames, const struct flames_about *about, FILE *stream);
 bool flames_write_collapsed(const struct flames *flames, FILE *stream);
 

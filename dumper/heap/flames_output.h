@@ -1,5 +1,5 @@
 /*
- * Writes frames of memory (flames.h) in the format that the user wants, with facts about the look.
+ * Writes a tree of frames (flames.h) in the format that the user wants, with facts about how the heap was read.
  */
 #ifndef RBDUMP_FLAMES_OUTPUT_H
 #define RBDUMP_FLAMES_OUTPUT_H
@@ -19,8 +19,8 @@ struct flames_look {
 };
 
 /*
- * Writes the page or the lines to options->output. Prints doubts to standard error, too, because lines have no room for
- * them.
+ * Writes the flame graph or the collapsed stacks to options->output. Also prints the doubts to standard error, because
+ * collapsed stacks cannot contain doubts.
  */
 struct error *flames_output(const struct heap_options *options, const struct flames *flames,
 			    const struct flames_look *look);

@@ -3,8 +3,8 @@
  * from 0 to `nodes` - 1. Node 0 stands for the roots.
  *
  * The graph is in compressed sparse rows: the edges of all nodes are in one array, in the order of the nodes that they
- * come from. Memory: 4 bytes for each node, and 4 bytes for each edge. While edges are added, the array has room for
- * more edges: up to a quarter more, or 262,144. The system backs this room with memory only when it is used.
+ * come from. Memory: 4 bytes for each node, and 4 bytes for each edge. While edges are added, the array has room for up
+ * to a quarter more edges, or for up to 262,144 more edges if that is more. This room takes memory only when it is used.
  */
 #ifndef RBDUMP_GRAPH_H
 #define RBDUMP_GRAPH_H
@@ -22,10 +22,10 @@
 
 struct graph {
 	uint32_t nodes, nr_edges;
-	uint32_t *first; /* for each node, the index of its first edge; the last element is nr_edges */
+	uint32_t *first; /* for each node, the index of its first edge in `edges`; the last element is nr_edges */
 	uint32_t *edges; /* the nodes that the edges lead to */
 	size_t capacity; /* of `edges` */
-	uint32_t begun;	 /* how many nodes were begun or skipped; for graph_begin_node() and graph_add() */
+	uint32_t begun;	 /* how many nodes were begun or skipped; used only while the graph is made */
 	bool incomplete; /* an edge could not be added; no later edge is added either */
 };
 
@@ -38,21 +38,21 @@ struct graph {
 bool graph_create(uint32_t nodes, struct graph *ret);
 void graph_clear(struct graph *graph); /* a zeroed struct is fine */
 
-/* Begins the edges of a node. Its number must be greater than that of the node that was begun before. */
+/* Begins the edges of a node. Its number must be greater than the number of the node that was begun before. */
 void graph_begin_node(struct graph *graph, uint32_t node);
 
 /*
  * Adds an edge from the node that was begun last. Does nothing if `to` is 0: nothing refers to the roots, and
- * slots_number() returns 0 for an address that is no slot. Does nothing if the previous edge of the node leads to `to`,
- * too; otherwise, a node can have the same edge twice. Sets `incomplete` if there is not enough memory, or if there
- * would be more than GRAPH_EDGES_MAX edges.
+ * slots_number() returns 0 for an address that is not the address of a slot. Also does nothing if the previous
+ * edge from this node leads to `to`, too. Apart from that, a node can have the same edge several times. Sets
+ * `incomplete` if there is not enough memory, or if there would be more than GRAPH_EDGES_MAX edges.
  */
 void graph_add(struct graph *graph, uint32_t to);
 
 /* Ends the edges of the last node. Returns false if the graph is incomplete. */
 bool graph_finish(struct graph *graph);
 
-/* The nodes that the edges of a node lead to; NULL if it has none. The graph must be finished. */
+/* The nodes that the edges of a node lead to; NULL if the node has no edges. The graph must be finished. */
 static inline const uint32_t *graph_edges(const struct graph *graph, uint32_t node, uint32_t *count)
 {
 	*count = graph->first[node + 1] - graph->first[node];
@@ -60,11 +60,12 @@ static inline const uint32_t *graph_edges(const struct graph *graph, uint32_t no
 }
 
 /*
- * Finds a shortest path from node 0 to each node (breadth-first search). The edges of node 0 can have ranks, the lowest
- * first. A path that begins with an edge of one rank is found only for nodes to which no path of a lower rank leads.
- *   ranks  for each rank except the lowest, the index of its first edge of node 0, in ascending order; NULL if
- *          `nr_ranks` is 0
- * Returns for each node the previous node on its path: GRAPH_NONE for node 0, and for nodes to which no path leads.
+ * Finds a shortest path from node 0 to each node (breadth-first search). The edges of node 0 can have ranks; they are
+ * then sorted by rank, the lowest rank first. A path has the rank of its first edge. For each node, the function finds a
+ * shortest one of the paths that have the lowest rank.
+ *   ranks  for each rank except the lowest, the index of the first edge of node 0 that has this rank, in ascending order;
+ *          NULL if `nr_ranks` is 0
+ * Returns, for each node, the previous node on its path: GRAPH_NONE for node 0, and for nodes to which no path leads.
  * Needs 8 bytes for each node; 4 of them are for the result. Returns NULL if there is not enough memory. The caller
  * frees the array with free().
  */

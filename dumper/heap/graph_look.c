@@ -182,7 +182,7 @@ size_t graph_look_doubts(const struct graph_look *look, const char *ret[GRAPH_LO
 	if (walk->blind)
 		ret[count++] =
 		    "Some of the objects may be dead: the garbage collector was running, or this Ruby does not "
-		    "tell which objects are dead.";
+		    "show which objects are dead.";
 	if (progress_was_interrupted())
 		ret[count++] = "^C ended the reading, so only part of the heap was read.";
 	else if (walk->incomplete)

@@ -14,31 +14,32 @@ struct graph_look {
 	struct session *session;
 	struct heap_reading reading;
 	struct heap_graph graph;
-	uint32_t
-	    *paths; /* for each node, the one before it on a shortest path from node 0; see graph_shortest_paths() */
-	double pause_ms; /* for how long the process was stopped; 0: it was not */
-	bool collected;	 /* a collection has begun while the heap was read, or Ruby does not tell */
+	/* For each node, the previous node on a shortest path from node 0; see graph_shortest_paths(). */
+	uint32_t *paths;
+	double pause_ms; /* for how long the process was stopped; 0: it was not stopped */
+	bool collected;	 /* a collection began while the heap was read, or rbdump cannot know whether one began */
 };
 
 /*
- * Reads the heap, and then finds the paths. If options->stop, the process is stopped meanwhile. Otherwise, the heap is read
- * again, a few times at most, if a collection has begun meanwhile. Fails, among other reasons, if the process has ended, or if
- * there is not enough memory. The caller keeps the options and the session until graph_look_clear(), which it always calls.
+ * Reads the heap, and then finds the paths. If options->stop is set, the process is stopped while its heap is read, but not
+ * while the paths are found. Otherwise, if a collection has begun while the heap of a live process was read, reads the heap
+ * again, a few times at most. Fails, among other reasons, if the process has ended, or if there is not enough memory. Call
+ * graph_look_clear() also after a failure. The options and the session must exist until this call.
  */
 struct error *graph_look_begin(const struct heap_options *options, struct session *session, struct graph_look *ret);
 void graph_look_clear(struct graph_look *look);
 
-/* The most sentences of graph_look_doubts(). */
+/* The maximum number of sentences that graph_look_doubts() returns. */
 #define GRAPH_LOOK_DOUBTS HEAP_PATH_DOUBTS
 
-/* Gives sentences that say why rows can be wrong or missing. Returns how many there are. */
+/* Sets the elements of `ret` to sentences that say why rows can be wrong or missing. Returns the number of sentences. */
 size_t graph_look_doubts(const struct graph_look *look, const char *ret[GRAPH_LOOK_DOUBTS]);
 
 /*
  * Appends how the object `parent` refers to the object `node`, for example "@name". If `parent` is 0, appends which root
- * refers to `node`. If no root does, but the shortest path leads to `node` through another object, appends how that object
- * refers to `node`, and a description of that object. Appends nothing if the reference is not known. Returns how certain the
- * reference is.
+ * refers to `node`. If `parent` is 0 and no root refers to `node`, the shortest path leads to `node` through another object:
+ * appends how this other object refers to `node`, and a description of this other object. Appends nothing if the reference is
+ * not known. Returns how certain the reference is.
  */
 enum ref_certainty graph_look_add_label(struct graph_look *look, uint32_t parent, uint32_t node, struct text *text);
 

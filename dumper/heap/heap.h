@@ -1,6 +1,6 @@
 /*
- * The verb heap: prints how many objects of each class the heap of a Ruby process or of a core contains, or what keeps
- * them alive; or writes all objects for other tools.
+ * The verb heap: reads the heap of a Ruby process or of a core. Prints how many objects of each class the heap contains,
+ * what keeps objects alive, or how much memory each object keeps alive; or writes all objects for other tools.
  */
 #ifndef RBDUMP_HEAP_H
 #define RBDUMP_HEAP_H

@@ -1,12 +1,12 @@
 /*
  * Copies the heap of a target, some pages at a time. A heap can be larger than the memory of the machine on which rbdump
  * runs, so rbdump keeps only some batches of pages, and uses the same memory again and again. While the caller uses one
- * batch, two threads copy the next ones.
+ * batch, two threads copy the next two batches.
  *
- * After a collection has marked the live objects, Ruby sweeps the pages one by one while the program runs: it frees the
- * objects that are not marked. Until a page is swept, its marks tell which of its objects are dead. So the marks of a
- * page are copied before its slots. They are copied again if the collector is running right after that, because it may
- * just be sweeping the page.
+ * After a collection has marked the live objects, Ruby sweeps the pages one by one while the program runs: Ruby frees the
+ * objects that are not marked. Until a page is swept, its marks show which of its objects are dead. So rbdump copies the
+ * marks of a page before its slots. If the collector is running right after rbdump has copied the marks, rbdump copies
+ * the marks again, because the collector may have been sweeping the page.
  *
  * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c, since 3.4 gc/default/default.c (gc_sweep_page, which clears
  * before_sweep first; NUM_IN_PAGE; gc_setup_mark_bits).
@@ -21,13 +21,13 @@
 /* One page of the heap, with the copy of its slots. */
 struct heap_copy_page {
 	struct heap_page at;
-	const uint8_t *slots; /* NULL if the page is damaged, or could not be read as a whole */
+	const uint8_t *slots; /* NULL if the page is damaged, or if part of it could not be read */
 	bool swept;	      /* the page contains no dead objects of the last collection any more */
 	/* A bit for each slot (see heap_copy_bit()); NULL if this Ruby has no such bits, or if they cannot be read. */
 	const uint8_t *marked, *pinned, *shady;
-	bool any_pinned, any_shady; /* such a bit is set for some slot */
-	uint64_t first_bit,
-	    bit_step; /* the bit of the first slot, and the step from the bit of one slot to that of the next */
+	bool any_pinned, any_shady; /* at least one slot of the page has this bit */
+	/* The index of the first slot's bit, and the distance from the bit of one slot to the bit of the next slot. */
+	uint64_t first_bit, bit_step;
 };
 
 struct heap_copy;
@@ -35,7 +35,7 @@ struct heap_copy;
 /*
  * Prepares to copy a heap.
  *   source, context  the source of the target's pages, and the first argument for the source
- *   runs             the target runs meanwhile
+ *   runs             whether the target runs while its heap is copied
  *   parallel         whether several threads may call the source at the same time
  * Returns NULL if there is not enough memory.
  */
@@ -43,7 +43,7 @@ struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *sourc
 				   bool parallel);
 void heap_copy_destroy(struct heap_copy *copy); /* NULL is fine */
 
-/* Whether dead objects can be told from live ones: whether this Ruby, and the layout, have what is needed for it. */
+/* Whether this Ruby and the layout have everything that rbdump needs to distinguish dead objects from live objects. */
 bool heap_copy_tells_dead(const struct heap_copy *copy);
 
 /*
@@ -57,30 +57,34 @@ uint64_t heap_copy_total(const struct heap_copy *copy);
 
 /*
  * Copies the next batch of pages. Returns the number of pages in the batch; 0 at the end.
- *   ret  receives the pages. They are valid until the next call of a function of this header
+ *   ret  receives the pages. They are valid until the next call of heap_copy_next(), heap_copy_begin() or
+ *        heap_copy_destroy()
  */
 size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret);
 
 /*
- * How many of the given pages are still in the list of pages. A page that could not be read, and is no longer in the
- * list, was freed: Ruby frees only pages without objects.
- *   pages  their addresses (heap_page.address), sorted
- * Returns the number of pages in `pages` if the list cannot be read.
+ * Returns how many of the given pages are still in the list of pages. If a page could not be read, and is no longer in
+ * the list, Ruby has freed the page. The page then had no objects, because Ruby frees only pages without objects.
+ *   pages  the addresses of the given pages (heap_page.address), sorted
+ * If the list cannot be read, returns the number of the given pages.
  */
 size_t heap_copy_still_listed(const struct heap_copy *copy, const struct addresses *pages);
 
-/* Whether pages can be missing, because the list of pages changed each time that it was copied (heap/page_list.h). */
+/*
+ * Whether pages can be missing, because the list of pages changed during each attempt to copy it (heap/page_list.h), or
+ * because there was not enough memory.
+ */
 bool heap_copy_list_moved(const struct heap_copy *copy);
 
 /*
- * Whether dead objects cannot be told from live ones in some page that was copied since heap_copy_begin(), because the
- * collector was running, or marks could not be read. Call this function after the last batch.
+ * Whether rbdump cannot distinguish dead objects from live objects in at least one page that was copied since
+ * heap_copy_begin(): the collector was running, or marks could not be read. Call this function after the last batch.
  */
 bool heap_copy_was_blind(const struct heap_copy *copy);
 
 /*
- * Copies the slots of a page of the last batch once more. Returns NULL if they cannot be read. The copy is valid until
- * the next call of this function.
+ * Copies the slots of a page of the last batch once more. Returns NULL if the slots cannot be read. The copy is valid
+ * until the next call of this function.
  */
 const uint8_t *heap_copy_again(struct heap_copy *copy, const struct heap_copy_page *page);
 

@@ -2,12 +2,14 @@
  * Counts the objects of a heap.
  *
  * The heap of a core or of a stopped process does not change, so it is read once. The heap of a running process is read
- * twice, and each slot is compared. An object that was in a slot at both readings was also there at the moment between
- * them, if no collection has begun in the meantime: only a collection frees objects. Dead objects, which a collection
- * has not freed yet, are in groups of their own. So for each group, there are two results: how many objects were
- * certainly there at that moment, and how many can have been there at most. There are two exceptions: up to 3.0, Ruby
- * itself frees some internal arrays and strings at once (rb_gc_force_recycle), and an object can change its class while
- * it is being made, or when Ruby hides it from the program.
+ * twice, and the two readings are compared slot by slot. Only a collection frees objects. So if no collection has begun
+ * between the two readings, an object that was in a slot at both readings was also there at the moment between them. For
+ * each group of objects, this gives two results: how many objects were certainly there at that moment, and how many can
+ * have been there at most. Dead objects, which a collection has not freed yet, are in groups of their own.
+ *
+ * These results can be wrong for a few objects, for two reasons. First, Ruby up to 3.0 frees some internal arrays and
+ * strings itself, without a collection (rb_gc_force_recycle). Second, an object can change its class while it is being
+ * made, or when Ruby hides it from the program.
  */
 #ifndef RBDUMP_HEAP_COUNT_H
 #define RBDUMP_HEAP_COUNT_H
@@ -30,7 +32,7 @@ struct heap_pool {
 struct heap_totals {
 	uint64_t pages, slots, free, objects, dead;
 	uint64_t unread;      /* pages that could not be read */
-	uint64_t page_bytes;  /* of all slots */
+	uint64_t page_bytes;  /* the bytes of all slots */
 	uint64_t empty_pages; /* pages without any object */
 	uint64_t tenths[HEAP_TENTHS];
 	struct heap_pool pools[HEAP_POOLS];
@@ -47,14 +49,14 @@ struct heap_count {
 	struct heap_totals totals;
 	uint64_t owned_max;   /* as in struct object_sizes; the caller can change it */
 	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC) */
-	bool late;	      /* the reading ended early, because of the deadline or the user (progress.h) */
-	bool incomplete;      /* a page, or the list of pages, could not be read in time or at all */
-	bool blind;	      /* dead objects could not be told from live ones in some pages */
+	bool late;	      /* the reading ended early, at the deadline or at ^C (progress.h) */
+	bool incomplete;      /* part of the heap could not be read, or there was no time to read it */
+	bool blind;	      /* in some pages, rbdump could not distinguish dead objects from live objects */
 	bool no_memory;
 	bool has_ranges; /* the last two readings were compared */
-	bool partial;	 /* not all slots could be compared: there were too many */
+	bool partial;	 /* not all slots could be compared, because there were too many */
 	struct heap_seen *seen;
-	struct heap_kept *kept; /* for heap_count_restore(); NULL: nothing */
+	struct heap_kept *kept; /* the result that heap_count_keep() has kept; NULL: none */
 };
 
 /*
@@ -67,13 +69,13 @@ bool heap_count_begin(const struct ruby *ruby, memory_source *source, void *cont
 		      struct heap_count *ret);
 void heap_count_clear(struct heap_count *count);
 
-/* Reads the heap once, and sets all counts and sizes. If the heap does not change meanwhile, they are exact. */
+/* Reads the heap once, and sets all counts and sizes. If the heap does not change during the reading, the counts are exact. */
 void heap_count_once(struct heap_count *count);
 
 /*
  * Reads the heap, and sets the counts and the sizes (the bytes outside the heap). While the target runs, an object can
- * change before its structs outside the heap are read. So its slot is read again: if the slot has changed, the size of
- * the object is unknown.
+ * change before its structs outside the heap are read. So the slot of the object is read again afterwards: if the slot
+ * has changed, the size of the object is unknown.
  */
 void heap_count_sizes(struct heap_count *count);
 
@@ -84,27 +86,28 @@ void heap_count_sizes(struct heap_count *count);
 void heap_count_twice(struct heap_count *count);
 
 /*
- * Like heap_count_twice(), but the first reading is that of heap_count_sizes(), which the caller has called just before.
- * This saves a reading, but a reading of the sizes takes so long that the ranges are wide if the program makes objects.
+ * Like heap_count_twice(), but uses the reading of heap_count_sizes() as the first reading. Call heap_count_sizes() just
+ * before this function. This saves one reading. But heap_count_sizes() takes long: if the program makes objects meanwhile,
+ * the ranges become wide.
  */
 void heap_count_after_sizes(struct heap_count *count);
 
 /*
- * Keeps a copy of the result, for the case that the next reading ends early. Forgets an earlier copy. If there is not enough
- * memory, nothing is kept.
+ * Keeps a copy of the result, in case the next reading ends early. Forgets an earlier copy. If there is not enough memory,
+ * keeps nothing.
  */
 void heap_count_keep(struct heap_count *count);
 
 /* Restores the result that was kept last. This result is then no longer kept. Returns false if nothing was kept. */
 bool heap_count_restore(struct heap_count *count);
 
-/* Whether nothing has changed between the two readings: each slot had the same group at both. */
+/* Whether nothing has changed between the two readings: each slot had the same group at both readings. */
 bool heap_count_is_same(const struct heap_count *count);
 
 /*
  * The range of the number of objects of a group, at the moment between the two readings.
  *   collected  a collection may have begun between the two readings
- *   old_stay   no old object was freed between them
+ *   old_stay   no old object was freed between the two readings
  */
 void heap_count_range(const struct heap_count *count, const struct census_group *group, bool collected, bool old_stay,
 		      uint64_t *low, uint64_t *high);

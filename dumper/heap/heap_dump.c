@@ -48,24 +48,24 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 	if (walk->runs)
 		note("The process ran while its heap was read, so the objects were read at different moments.");
 	if (walk->blind)
-		note("Some of the objects may be dead: the garbage collector was running, or this Ruby does not tell "
+		note("Some of the objects may be dead: the garbage collector was running, or this Ruby does not show "
 		     "which objects are dead.");
 	if (result->unknown > 0) {
 		number_text(result->unknown, unknown);
 		number_text(result->objects, objects);
-		note(
-		    "The references of %s of %s objects are not exactly known. Most of these objects are T_DATA, whose "
-		    "references only C code knows.",
-		    unknown, objects);
+		note("For %s of %s objects, the references are not exactly known. Most of these objects are T_DATA, "
+		     "whose references only C code knows.",
+		     unknown, objects);
 	}
 	if (class_refs_lack(session->layout.layout))
 		note("%s", class_refs_lack(session->layout.layout));
 	if (result->empty > 0)
 		note("Slots that have no object, although something refers to them (type NONE): %" PRIu64 "; %s",
 		     result->empty,
-		     walk->runs ? "their objects were made or freed meanwhile, or the words that refer to them are not "
-				  "references."
-				: "the words that refer to them are not references.");
+		     walk->runs
+			 ? "their objects were made or freed while the heap was read, or the words that refer to "
+			   "them are not references."
+			 : "the words that refer to them are not references.");
 	if (progress_was_interrupted())
 		note("^C ended the reading, so only part of the heap was written.");
 	else if (walk->incomplete)

@@ -1,6 +1,6 @@
 /*
- * `rbdump heap -f objspace`: writes all objects of a heap, for other tools (objspace_dump.h). With options->stop, they are
- * written to memory while the process is stopped, and to the output afterwards.
+ * `rbdump heap -f objspace`: writes all objects of a heap, for other tools (objspace_dump.h). If options->stop is set, the
+ * objects are written to memory while the process is stopped, and to the output afterwards.
  */
 #ifndef RBDUMP_HEAP_DUMP_H
 #define RBDUMP_HEAP_DUMP_H

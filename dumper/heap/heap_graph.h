@@ -1,6 +1,6 @@
 /*
- * The graph of a heap: its objects, the references between them, and the roots that keep objects alive. Also contains
- * the kind and the size of each object. The references of inline caches for constants are left out.
+ * The graph of a heap: its objects, the references between them, and the roots that keep objects alive. The graph also
+ * contains the kind and the size of each object. The references of inline caches for constants are left out.
  *
  * Memory: for each slot, 4 bytes for the graph, 2 for the kind and 8 for the size; 4 bytes for each reference; 48 bytes
  * for each root; and the memory of the walk.
@@ -18,20 +18,24 @@
 struct heap_graph {
 	struct graph graph; /* the nodes are the numbers of slots (walk->slots); node 0 stands for the roots */
 	struct census *census;
-	uint16_t *groups; /* for each node, its group in the census; CENSUS_FREE: no live object is there */
-	uint64_t *sizes;  /* for each node, the bytes of its slot and those that it owns outside */
-	/* The roots, sorted by target. Of the roots with the same target, the most certain one is the first. */
+	uint16_t *groups; /* for each node, its group in the census; CENSUS_FREE: the slot has no live object */
+	uint64_t *sizes; /* for each node, the bytes of its slot plus the bytes that its object owns outside the heap */
+	/*
+	 * The roots, sorted by the address of the object that they refer to (heap_root.target). If several roots refer to
+	 * the same object, the most certain root is the first of them.
+	 */
 	struct heap_root *roots;
 	size_t nr_roots;
 	/*
-	 * The edges of node 0 are the roots: first the exact ones with names, then the exact ones of threads and their
-	 * stacks, then the conservative ones. For each of these three ranks, the index of its first edge.
+	 * The edges of node 0 are the roots: first the exact roots with names, then the exact roots of threads and their
+	 * stacks, then the conservative roots. These are three ranks: ranks[i] is the index of the first edge of rank i.
 	 */
 	uint32_t ranks[3];
-	struct address_map held; /* the objects that stacks of Fibers keep alive, by the Fiber's address; sorted */
-	bool roots_known;	 /* all roots were read, and there were not too many */
-	uint64_t objects;	 /* live ones */
-	uint64_t unknown;	 /* objects whose references are not all known */
+	/* Pairs of a Fiber and an object that the stack of this Fiber keeps alive; sorted by the address of the Fiber. */
+	struct address_map held;
+	bool roots_known; /* all roots were read, and there were not too many roots */
+	uint64_t objects; /* how many live objects there are */
+	uint64_t unknown; /* how many of these objects have references that are not known */
 };
 
 /*
@@ -42,15 +46,15 @@ struct heap_graph {
 struct error *heap_graph_make(struct heap_walk *walk, struct heap_roots *roots, struct heap_graph *ret);
 void heap_graph_clear(struct heap_graph *graph);
 
-/* The most certain root of a node; NULL if it has none. */
+/* The most certain root that refers to a node; NULL if no root refers to the node. */
 const struct heap_root *heap_graph_root(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node);
 
 /* Whether `fiber` is a Fiber whose stack keeps `node` alive. */
 bool heap_graph_is_held(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t fiber, uint32_t node);
 
 /*
- * Appends a description of the object of a node: see object_add_text(). If an object of another class is in the slot by
- * now, appends the class of the node's object, and that this object is gone.
+ * Appends a description of the object of a node: see object_add_text(). If the slot now has an object of another class,
+ * appends the class and the address of the node's earlier object, and says that this object is gone.
  */
 void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node,
 			 struct text *text);
@@ -63,7 +67,7 @@ void heap_graph_add_plain(const struct heap_graph *graph, const struct heap_walk
 			  struct text *text);
 
 /*
- * Reads the references of an object once more. The target may have changed it meanwhile.
+ * Reads the references of an object once more. The target may have changed the object since the first reading.
  *   visit, context  as for object_refs_each()
  */
 void heap_graph_read_refs(struct heap_walk *walk, uint32_t node, object_ref_visit *visit, void *context);

@@ -32,7 +32,7 @@ static struct error *check_ruby(const struct session *session)
 	if (session->ruby.other_gc)
 		return error_create(EXIT_NO_RUBY,
 				    "%s %d uses another garbage collector than Ruby's own "
-				    "(RUBY_GC_LIBRARY), whose heap rbdump cannot read",
+				    "(RUBY_GC_LIBRARY), and rbdump cannot read the heap of that collector",
 				    session->target->operations->name, session->target->pid);
 	return NULL;
 }

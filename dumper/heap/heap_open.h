@@ -1,5 +1,5 @@
 /*
- * Opens a target whose heap is to be read.
+ * Opens a target to read its heap.
  */
 #ifndef RBDUMP_HEAP_OPEN_H
 #define RBDUMP_HEAP_OPEN_H
@@ -12,7 +12,7 @@
 
 /*
  * Opens the process or the core. The caller closes it with session_close(). Fails, among other reasons, if the heap
- * cannot be read: the layout lacks what is needed, or the garbage collector is not Ruby's own.
+ * cannot be read: the layout lacks a fact that is needed, or the garbage collector is not Ruby's own.
  */
 struct error *heap_open(const struct target_options *from, struct session **ret);
 
@@ -26,12 +26,16 @@ struct error *heap_open_check_alive(const struct session *session, const struct 
 void heap_open_print_nearest(const struct session *session, const char *prefix, FILE *stream);
 
 /*
- * An upper bound for the bytes that all objects of the target own together; objects do not share the memory that they own. At
- * most OBJECT_OWNED_MAX.
+ * An upper bound for the bytes that all objects of the target own together. Objects do not share the memory that they
+ * own, so this is the number of bytes that the target has mapped, plus 512 MiB for what it maps while its heap is read.
+ * At most OBJECT_OWNED_MAX.
  */
 uint64_t heap_open_most_bytes(const struct target *target);
 
-/* Sets the limits of a walk, which follow from heap_open_most_bytes(). */
+/*
+ * Sets the limits of a walk: how many bytes an object can own, and how many steps the walk can take. These limits
+ * follow from heap_open_most_bytes().
+ */
 void heap_open_limit(const struct target *target, struct heap_walk *walk);
 
 #endif

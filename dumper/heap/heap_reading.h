@@ -3,7 +3,8 @@
  * (ruby/heap_roots.h) need. All code that follows references uses this module.
  *
  * The order: heap_reading_begin(), once. Then for each reading: heap_reading_prepare(), heap_reading_roots(), and
- * heap_walk_each() of the walk; the last two in either order. Finally heap_reading_clear(), also after a failure.
+ * heap_walk_each() for the member `walk`. The last two can be called in either order. Finally heap_reading_clear(),
+ * also after a failure.
  */
 #ifndef RBDUMP_HEAP_READING_H
 #define RBDUMP_HEAP_READING_H
@@ -15,7 +16,7 @@
 
 struct heap_reading {
 	const struct session *session;
-	struct ruby ruby;	 /* the session's Ruby, with a snapshot of its own */
+	struct ruby ruby;	 /* a copy of the session's Ruby, with its own snapshot */
 	struct data_files files; /* the variables of C code */
 	struct heap_walk walk;
 	struct heap_roots roots;
@@ -23,16 +24,18 @@ struct heap_reading {
 };
 
 /*
- * Reads the symbols of the files that the target has mapped. This needs no memory of the target, so it is done before the
- * target is stopped. The caller keeps the session until heap_reading_clear(). Returns false if there is not enough memory.
+ * Reads the symbols of the files that the target has mapped. This reads no memory of the target, so call this function
+ * before the target is stopped. The caller keeps the session until heap_reading_clear(). Returns false if there is not
+ * enough memory.
  */
 bool heap_reading_begin(const struct session *session, struct heap_reading *ret);
 void heap_reading_clear(struct heap_reading *reading); /* a zeroed struct is fine */
 
 /*
- * Prepares the walk, with as many steps as the objects of the target can need (heap_open.h). Forgets what was read before.
+ * Prepares the walk, and allows it as many steps as the objects of the target can need (heap_open.h). Forgets what was
+ * read before.
  *   runs         the target runs during the walk
- *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: the limit of heap_walk.h
+ *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: the deadline that heap_walk_begin() sets
  * Returns false if there is not enough memory.
  */
 bool heap_reading_prepare(struct heap_reading *reading, bool runs, uint64_t deadline_ns);
@@ -41,13 +44,13 @@ bool heap_reading_prepare(struct heap_reading *reading, bool runs, uint64_t dead
 bool heap_reading_roots(struct heap_reading *reading);
 
 /*
- * Finds out whether a collection has begun since heap_reading_prepare(). If so, references that were read can lead to slots
- * that other objects have now. *ret also receives true if Ruby does not tell whether a collection has begun.
+ * Finds out whether a collection has begun since heap_reading_prepare(). If so, references that were read can lead to
+ * slots that now contain other objects. *ret also receives true if Ruby does not show whether a collection has begun.
  * Returns false if there is not enough memory.
  */
 bool heap_reading_collected(const struct heap_reading *reading, bool *ret);
 
-/* Forgets what was read of the heap; the next step is heap_reading_prepare(). */
+/* Forgets what was read from the heap. To read the heap again, call heap_reading_prepare(). */
 void heap_reading_forget(struct heap_reading *reading);
 
 #endif

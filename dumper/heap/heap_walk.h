@@ -1,9 +1,10 @@
 /*
  * Visits the objects of a heap, one after another, in the order of their addresses. Also copies the memory on which
- * their references and their sizes depend. The heap is read once: while the target runs, objects are read at different
+ * their references and their sizes depend. The heap is read once. So if the target runs, objects are read at different
  * moments.
  *
- * Only one batch of pages (heap_copy.h), and the memory outside the heap that belongs to one page, are kept at a time.
+ * Only a few batches of pages (heap_copy.h) are kept at a time. The memory outside the heap is kept only for the
+ * objects of one page.
  */
 #ifndef RBDUMP_HEAP_WALK_H
 #define RBDUMP_HEAP_WALK_H
@@ -27,7 +28,7 @@ struct heap_walk {
 	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC); the caller can change it */
 	bool late;	      /* the reading ended early, because of the deadline or the user (progress.h) */
 	bool incomplete;      /* a page, or the list of pages, could not be read in time or at all */
-	bool blind;	      /* dead objects could not be told from live ones in some pages */
+	bool blind;	      /* in some pages, it is not known which objects are dead */
 	bool no_memory;
 };
 
@@ -36,7 +37,7 @@ struct heap_object {
 	struct object_slot slot;
 	uint64_t flags;	       /* RBasic.flags */
 	uint64_t type;	       /* RUBY_T_ */
-	struct access *access; /* for what is outside the slot */
+	struct access *access; /* reads what is outside the slot */
 	const struct heap_copy_page *page;
 	uint64_t index; /* of the slot in its page */
 	bool dead;	/* the last collection has not marked the object, and has not swept its slot yet */
@@ -47,11 +48,12 @@ struct heap_object {
 	bool changed;
 };
 
-/* Returns false to stop. */
+/* Called for each object. Returns false to stop the walk. */
 typedef bool heap_walk_visit(void *context, struct heap_walk *walk, const struct heap_object *object);
 
 /*
- * Prepares a walk. Everything that the caller passes must exist until heap_walk_clear().
+ * Prepares a walk, and sets its deadline to 30 minutes from now. Everything that the caller passes must exist until
+ * heap_walk_clear().
  *   source, context, runs, parallel  as for heap_copy_create()
  * Returns false if there is not enough memory.
  */

@@ -1,6 +1,6 @@
 /*
- * The result of a look at a heap: counts and bytes, by class and type. If the process runs meanwhile, a look is a pair
- * of readings that are compared; otherwise, a look is one reading.
+ * The result of a look at a heap: counts and bytes, by class and type. If the process runs during the look, the look is
+ * a pair of readings that are compared. Otherwise, the look is one reading.
  */
 #ifndef RBDUMP_HISTOGRAM_H
 #define RBDUMP_HISTOGRAM_H
@@ -10,15 +10,15 @@
 
 #include "heap/heap_count.h"
 
-/* The most paths of one class that are kept; in a comparison, for each of the two looks. */
+/* The maximum number of paths that are kept for one class; in a comparison, for each of the two looks. */
 #define HISTOGRAM_PATHS_MAX 200
 
-/* The most sentences about paths: see graph_look_doubts(). */
+/* The maximum number of sentences about paths: see graph_look_doubts(). */
 #define HEAP_PATH_DOUBTS 5
 
 /* How a heap was read. */
 enum heap_mode {
-	HEAP_UNPAUSED, /* the process ran meanwhile */
+	HEAP_UNPAUSED, /* the process ran while its heap was read */
 	HEAP_STOPPED,  /* the process was stopped */
 	HEAP_CORE,     /* the heap of a core */
 };
@@ -26,20 +26,23 @@ enum heap_mode {
 /* What makes numbers uncertain. */
 enum heap_doubt {
 	HEAP_COLLECTED,	      /* unpaused: a collection has begun during each look */
-	HEAP_UNTOLD,	      /* unpaused: this Ruby, or the layout, does not tell when a collection begins */
-	HEAP_BLIND,	      /* dead objects could not be told from live ones in some or all pages */
-	HEAP_MARKING,	      /* a collection is marking: it is not known yet which objects are dead */
+	HEAP_UNTOLD,	      /* unpaused: this Ruby, or the layout, does not show when a collection begins */
+	HEAP_BLIND,	      /* in some or all pages, it is not known which objects are dead */
+	HEAP_MARKING,	      /* a collection is still marking, so it is not known yet which objects are dead */
 	HEAP_TOO_MANY,	      /* there are more classes than groups, so the classes of some objects are not known */
-	HEAP_PARTIAL,	      /* unpaused: the heap is too large for all of it to be compared */
+	HEAP_PARTIAL,	      /* unpaused: the heap is too large to compare all of it */
 	HEAP_THREADS_RUNNING, /* stopped: a thread could not be stopped */
 	HEAP_INTERRUPTED,     /* the user has ended the reading */
 	HEAP_DOUBTS
 };
 
-/* One word for each doubt, as in JSON; NULL if there is no such doubt. */
+/* The word for a doubt, as in JSON. */
 const char *histogram_doubt_name(enum heap_doubt doubt);
 
-/* A sentence for a doubt, for people; and how a heap was read: "read while it ran", "stopped" or "core". */
+/*
+ * histogram_doubt_text() returns a sentence about a doubt, for people. histogram_mode_text() returns how a heap was
+ * read: "read while it ran", "stopped" or "core".
+ */
 const char *histogram_doubt_text(enum heap_doubt doubt);
 const char *histogram_mode_text(enum heap_mode mode);
 
@@ -47,10 +50,10 @@ const char *histogram_mode_text(enum heap_mode mode);
 struct heap_path {
 	char *text; /* its steps (class_paths.h) */
 	uint64_t objects;
-	uint64_t before; /* how many objects the earlier histogram has with these steps */
+	uint64_t before; /* how many objects have these steps in the earlier histogram */
 	/*
-	 * The earlier histogram does not have this path, but has only the paths with most objects. `before` is then the
-	 * most that is possible, but not more than `objects`.
+	 * The earlier histogram does not have this path, but it has only the paths with most objects, so this path may
+	 * have been left out. `before` is then the greatest number that is possible, or `objects` if that is less.
 	 */
 	bool before_not_known;
 };
@@ -64,49 +67,55 @@ struct heap_row {
 	struct {
 		uint64_t objects, slot_bytes, owned_bytes;
 	} before; /* in the earlier histogram that this one is compared with */
-	/* If the earlier histogram does not have all paths: the fewest objects of any path that it has. Otherwise 0. */
+	/*
+	 * If the earlier histogram does not have all paths of this row: the number of objects of its path with the
+	 * fewest objects. Otherwise 0.
+	 */
 	uint64_t least_before;
-	/* The paths, those with most objects first; in a comparison with paths, those that grew most. Can be missing. */
+	/*
+	 * The paths. Those with most objects come first; if both histograms have paths, those that grew most come
+	 * first. There may be none.
+	 */
 	struct heap_path *paths;
 	size_t nr_paths, paths_capacity;
 };
 
 struct histogram {
 	pid_t pid;
-	const char *core; /* the path of the core; NULL if none */
+	const char *core; /* the path of the core file; NULL if there is none */
 	const char *version, *description;
-	const char *layout_releases; /* the releases of the layout if it is for other releases; else NULL */
+	const char *layout_releases; /* the releases of the layout, if the layout is for other releases; else NULL */
 	enum heap_mode mode;
 	double seconds;	    /* how long it took to read the heap */
 	double pause_ms;    /* how long the process was stopped */
 	unsigned int looks; /* unpaused: how many pairs of readings there were */
 	/*
-	 * Why the counts, or their ranges, are not certain; 0: they are certain. Unpaused, a range that is not certain
-	 * says only what the two readings saw.
+	 * Why the counts, or their ranges, are not certain; 0: they are certain. If the process was not stopped, a
+	 * range that is not certain shows only what the two readings found.
 	 */
 	unsigned int doubts; /* bits, 1 << enum heap_doubt */
 	bool incomplete;     /* part of the heap could not be read */
 	struct heap_totals totals;
-	struct heap_row *rows; /* the row with the most bytes is the first; with `has_before`, the one that grew most */
+	struct heap_row *rows; /* the row with the most bytes first; with `has_before`, the row that grew most first */
 	size_t nr_rows, rows_capacity;
-	bool no_ages, no_shady; /* this Ruby, or the layout, does not tell which objects are old, or shady */
+	bool no_ages, no_shady; /* this Ruby, or the layout, does not show which objects are old, or shady */
 	bool has_before;	/* `before` of each row is set; the next three members are of the earlier histogram */
 	pid_t pid_before;
 	unsigned int doubts_before;
 	bool incomplete_before;
 	bool has_paths;	       /* paths were looked for */
-	bool has_paths_before; /* the earlier histogram has paths, too: `before` of each path is known */
+	bool has_paths_before; /* the earlier histogram has paths, too: `before` of each path is set */
 	/* Sentences that say why paths can be wrong or missing. */
 	const char *path_doubts[HEAP_PATH_DOUBTS];
 	size_t nr_path_doubts;
 };
 
 /*
- * Makes the rows from a census. Objects of classes with the same name and type share a row. The names of the classes
- * are read now. So if a class was freed after its objects were counted, its row has the name "(unreadable class)". If
- * another class has already taken its place, the row has the name of that class.
+ * Makes the rows from a census. Objects of the same type share a row if their classes have the same name. The names of
+ * the classes are read now. So if a class was freed after its objects were counted, its row has the name "(unreadable
+ * class)". If another class has already taken its place, the row has the name of that class.
  *   ruby      for the names of the classes
- *   old_stay  unpaused, and a collection has begun: as for heap_count_range()
+ *   old_stay  no old object was freed between the two readings: as for heap_count_range()
  * Returns false if there is not enough memory.
  */
 bool histogram_make(const struct ruby *ruby, const struct heap_count *count, bool old_stay, struct histogram *ret);
@@ -115,22 +124,23 @@ void histogram_clear(struct histogram *histogram);
 /* Adds a row. The histogram owns its name from now on. Returns false, and frees the name, if there is not enough memory. */
 bool histogram_add(struct histogram *histogram, const struct heap_row *row);
 
-/* Adds the numbers of a row to those of another one. No sum is greater than SUM_MAX (heap/sums.h). */
+/* Adds the numbers of a row to those of another row. No sum is greater than SUM_MAX (heap/sums.h). */
 void histogram_merge(struct heap_row *into, const struct heap_row *row);
 
 /*
- * Adds objects to the path with these steps of a row. Makes the path if it is not there. If the row has very many paths,
- * no more are made. Returns false if there is not enough memory.
- *   text     malloc'ed; taken over in any case
- *   objects  how many there are
- *   before   how many the earlier histogram has
+ * Adds objects to a path of a row: the path whose steps are `text`. Makes the path if the row does not have it. But if
+ * the row already has very many paths, makes no path, and does not add the objects. Returns false if there is not
+ * enough memory.
+ *   text     malloc'ed; the caller must not use or free it after this call
+ *   objects  how many objects are added
+ *   before   how many objects of the earlier histogram are added
  */
 bool histogram_add_path(struct heap_row *row, char *text, uint64_t objects, uint64_t before);
 
 /*
- * Sorts the paths of all rows. Keeps those with most objects, or those that have grown most. In a comparison, also sorts the
- * rows by how many more bytes their paths keep alive than before, the most first. So garbage that was not freed yet does not
- * hide a leak.
+ * Sorts the paths of all rows. Keeps the paths with most objects; if both histograms have paths, keeps the paths that
+ * have grown most. In this case, also sorts the rows by how many more bytes their paths keep alive than before: the row
+ * with the largest number comes first. So garbage that was not freed yet does not hide a leak.
  */
 void histogram_sort_paths(struct histogram *histogram);
 
@@ -141,12 +151,12 @@ uint64_t histogram_kept_growth(const struct heap_row *row);
 #define HISTOGRAM_TYPES 64
 
 /*
- * Adds up the rows of each type: one row for each, with an empty name and without paths, those with the most bytes first.
- * Returns how many there are.
+ * Adds up the rows of each type. `ret` receives one row for each type, with an empty name and without paths. The rows
+ * with the most bytes come first. Returns the number of rows in `ret`.
  */
 size_t histogram_types(const struct histogram *histogram, struct heap_row ret[HISTOGRAM_TYPES]);
 
-/* Compares two rows (struct heap_row) by the bytes that they have grown by: the one that grew more is the first. */
+/* Compares two rows (struct heap_row) by how many bytes they have grown: the row that grew more comes first. */
 int histogram_compare_growth(const void *a, const void *b);
 
 /* Compares two rows by name, and then by type. Returns a number as strcmp(3) does. */
@@ -154,8 +164,8 @@ int histogram_compare_names(const struct heap_row *a, const struct heap_row *b);
 
 /*
  * Writes a histogram.
- *   rows  how many rows are written at most; in a comparison, only rows that have changed. One more row is written for the
- *         rest. 0: all
+ *   rows  the maximum number of rows that are written; 0: all. If it is not 0, a comparison omits the rows that have
+ *         not changed. One more row is written for the sum of the rows that are omitted
  */
 void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream);
 

@@ -14,14 +14,14 @@ struct kinds {
 	const struct layout *layout;
 	uint64_t type_mask, type_imemo, type_data;
 	size_t flags_at, klass_at;
-	bool internal[OBJECT_TYPES]; /* types whose klass is no class */
+	bool internal[OBJECT_TYPES]; /* types whose klass is not a class */
 };
 
 struct kinds kinds_read(const struct layout *layout);
 
 /*
- * Whether the flags and the klass of an object (struct RBasic) tell its whole kind, except for `dead`. If not, the kind
- * also depends on the rest of the slot.
+ * Whether the flags and the klass of an object (struct RBasic) are enough to know its kind, except for `dead`. If not,
+ * the kind also depends on the rest of the slot.
  */
 static inline bool kinds_are_told_by(const struct kinds *kinds, uint64_t flags, uint64_t klass)
 {
@@ -29,14 +29,15 @@ static inline bool kinds_are_told_by(const struct kinds *kinds, uint64_t flags, 
 }
 
 /*
- * Reads the kind of the object in a slot. `dead` is left to the caller. Returns false if the slot is free.
- *   slot  needs no address. If it has only the members of RBasic, the types of T_DATA are not told apart
+ * Reads the kind of the object in a slot. Sets `dead` to false; the caller must set it. Returns false if the slot is
+ * free.
+ *   slot  its address is not used. It can have only the members of RBasic, but then `data_type` is 0
  */
 bool kinds_of(const struct kinds *kinds, const struct object_slot *slot, struct census_kind *ret);
 
 /*
- * Appends the name of a group: the name of its class, or of the kind of its internal objects. If it has neither,
- * appends the reason in parentheses.
+ * Appends the name of a group: the name of its class, or of the kind of its internal objects. If the group has no such
+ * name, appends the reason in parentheses.
  *   number  of the group in the census
  */
 void kinds_add_name(const struct ruby *ruby, const struct census_kind *kind, uint16_t number, struct text *text);

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Room for a number with separators, or for a range of two. */
+/* The size of a buffer for a number with separators, or for a range, which consists of two numbers. */
 #define NUMBER 64
 
 /* Writes a number with a comma between thousands: "1,234,567". */

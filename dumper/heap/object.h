@@ -9,7 +9,8 @@
 
 /*
  * Prints the object at an address to standard output.
- *   rows  how many references from the object, to the object, and from roots are printed at most; 0: all
+ *   rows  the maximum number of references that are printed in each of three lists: from the object, to the object, and
+ *         from roots; 0: all
  *   json  print JSON instead of text
  * On success, *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read. Fails, among other
  * reasons, if there is no object at that address.

@@ -1,5 +1,6 @@
 /*
- * What is known of one object of a heap: itself, its references, and what refers to it. Written as text or JSON.
+ * What is known about one object of a heap: the object itself, its references, and what refers to it. This is written
+ * as text or as JSON.
  */
 #ifndef RBDUMP_OBJECT_LOOK_H
 #define RBDUMP_OBJECT_LOOK_H
@@ -12,7 +13,7 @@
 #include "heap/kinds.h"
 #include "heap/options.h"
 
-/* The most references that are kept in each direction. */
+/* The maximum number of references that are kept in each direction: from the object, and to the object. */
 #define OBJECT_LOOK_MAX ((size_t)1 << 24)
 
 /* A reference from one object to another. */
@@ -21,11 +22,11 @@ struct object_edge {
 	struct object_ref ref;
 };
 
-/* References, as they are found. */
+/* A list of references that were found. */
 struct object_edges {
 	struct object_edge *of;
 	size_t count, capacity;
-	uint64_t found; /* more than `count`, if there were too many */
+	uint64_t found; /* how many were found: more than `count` if not all are kept */
 	size_t limit;
 	bool no_memory;
 };
@@ -36,24 +37,27 @@ struct object_look {
 	size_t limit;	  /* how many references in each direction, and how many roots, are kept at most */
 	bool json;
 	bool found;
-	/* What is kept of the object itself. */
+	/* What is kept about the object itself. */
 	struct census_kind kind;
 	uint64_t flags, slot_size, owned;
 	bool size_known, refs_known, dead, shady, pinned;
-	struct text value; /* what the inspect of its class would write; empty if that is not known */
+	struct text value; /* what `inspect` of its class would write; empty if that is not known */
 	struct object_edges out, in;
 	uint64_t from; /* the object whose references are being visited */
 	struct heap_reading reading;
 	struct allocation_sites *sites;
 	struct heap_root *held_by; /* the roots that refer to the object, at most `limit` */
 	size_t nr_held_by, held_by_capacity;
-	uint64_t nr_roots; /* all of them */
+	uint64_t nr_roots; /* how many roots refer to the object */
 	bool roots_known, no_memory;
 };
 
-/* Write what is known. These functions read names from the target while they write. The caller checks the stream. */
+/*
+ * Both functions write what is known. They read names from the target while they write. The caller checks the stream
+ * for errors.
+ */
 void object_look_text(struct object_look *look, FILE *stream);
-/* Fails if there is not enough memory. */
+/* object_look_json() fails if there is not enough memory. */
 struct error *object_look_json(struct object_look *look, FILE *stream);
 
 #endif

@@ -64,7 +64,7 @@ static void print_facts(const struct object_look *look, const struct layout *lay
 	number_text(look->owned, owned);
 	fprintf(stream, "  %s in a slot of %" PRIu64 " bytes", type ? type : "?", look->slot_size);
 	if (look->owned > 0)
-		fprintf(stream, ", owns %s%s bytes outside it", look->size_known ? "" : "at least ", owned);
+		fprintf(stream, ", owns %s%s bytes outside the slot", look->size_known ? "" : "at least ", owned);
 	else if (!look->size_known)
 		fputs(", and an unknown number of bytes outside the slot", stream);
 	fprintf(stream, "; %s",
@@ -131,7 +131,8 @@ void object_look_text(struct object_look *look, FILE *stream)
 	if (!look->refs_known)
 		fputs(slot_is(walk->ruby->layout, look->flags, E_RUBY_T_DATA)
 			  ? " (this list is not certain)"
-			  : " (perhaps more: the layout lacks members that are needed to find all its references)",
+			  : " (perhaps more: the layout lacks members that are needed to find all references of the "
+			    "object)",
 		      stream);
 	fputs(look->out.found > 0 ? ":\n" : "\n", stream);
 	for (size_t i = 0; i < look->out.count; i++) {

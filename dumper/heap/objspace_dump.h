@@ -1,8 +1,8 @@
 /*
- * Writes a heap in the format of Ruby's ObjectSpace.dump_all, for the tools that read this format: one line of JSON for
- * each object, with its address, type, class, value if it is a String, references, size and flags, and where it was
- * allocated, if the program records that. Roots have lines of their own. The format: ext/objspace/objspace_dump.c in
- * Ruby's sources, 2.7.0 to 3.4.9.
+ * Writes a heap in the format of Ruby's ObjectSpace.dump_all, for the tools that read this format. Each object has one
+ * line of JSON: its address, type, class, references, size and flags, for a String also its value, and where the object
+ * was allocated, if the program records that. Roots have lines of their own. The format is defined by
+ * ext/objspace/objspace_dump.c in Ruby's sources, 2.7.0 to 3.4.9.
  */
 #ifndef RBDUMP_OBJSPACE_DUMP_H
 #define RBDUMP_OBJSPACE_DUMP_H
@@ -16,8 +16,8 @@
 /* What was written. */
 struct objspace_dump {
 	uint64_t objects;
-	uint64_t unknown; /* objects of which not all references are known */
-	uint64_t empty;	  /* slots that something refers to and that have no object */
+	uint64_t unknown; /* objects whose references are not all known */
+	uint64_t empty;	  /* slots without an object to which something refers */
 };
 
 /*

@@ -19,7 +19,7 @@
  */
 #define HEAP_PAUSE_MS_MAX 4000
 
-/* What is wanted of the heap. */
+/* What the user wants to know about the heap. */
 enum heap_wanted {
 	HEAP_COUNTS,	 /* how many objects there are, and how much memory they take, by class and type */
 	HEAP_OBJSPACE,	 /* all objects, as ObjectSpace.dump_all writes them */
@@ -27,12 +27,12 @@ enum heap_wanted {
 	HEAP_DOMINATORS, /* how much memory each object keeps alive */
 };
 
-/* How it is written. HEAP_OBJSPACE has a format of its own. */
+/* How the result is written. HEAP_OBJSPACE always has a format of its own. */
 enum heap_format {
 	HEAP_TEXT,
 	HEAP_JSON,
 	HEAP_FLAMEGRAPH, /* a page for a browser; not for HEAP_WHY */
-	HEAP_COLLAPSED,	 /* a line for each stack of frames of a flame graph; not for HEAP_WHY */
+	HEAP_COLLAPSED,	 /* a line for each stack of a flame graph; not for HEAP_WHY */
 };
 
 struct heap_options {
@@ -41,7 +41,7 @@ struct heap_options {
 	enum heap_format format;
 	const char *why;      /* for HEAP_WHY: the object or the class, as the user gave it; else NULL */
 	uint64_t why_address; /* for HEAP_WHY: the address of the object; 0: `why` is a class */
-	const char *output;   /* the file, if the format is neither HEAP_TEXT nor HEAP_JSON; NULL: standard output */
+	const char *output;   /* for HEAP_OBJSPACE, HEAP_FLAMEGRAPH, HEAP_COLLAPSED: the file; NULL: standard output */
 	bool stop;	      /* stop the process while its heap is read */
 	double max_pause_ms;  /* how long the process may be stopped at most */
 	/*
@@ -50,8 +50,8 @@ struct heap_options {
 	 */
 	size_t rows;
 	unsigned int depth;
-	bool paths;	  /* for HEAP_COUNTS: find out, too, how the objects of each class are kept alive */
-	const char *file; /* with `diff`: read the heap from this file, written with HEAP_JSON; NULL: from `target` */
+	bool paths;	  /* for HEAP_COUNTS: also find out how the objects of each class are kept alive */
+	const char *file; /* with `diff`: compare the heap in this file of HEAP_JSON; NULL: the heap of `target` */
 	const char *diff; /* compare with this file, which was written with HEAP_JSON; NULL: do not compare */
 };
 

@@ -1,8 +1,8 @@
 /*
  * The list of the heap's pages, copied at one moment. A running program puts pages into the list and takes pages out of
- * it, and then moves those behind them (gc.c, heap_page_allocate and heap_pages_free_unused_pages, v2_1_0 to v3_4_5). A
- * copy that is made meanwhile can lack a page that was there all the time. So if the list has changed during the copy, it
- * is copied again, up to a limit.
+ * it, and then moves the pages behind them (gc.c, heap_page_allocate and heap_pages_free_unused_pages, v2_1_0 to
+ * v3_4_5). A copy that is made during such a move can lack a page that was in the list all the time. So if the list has
+ * changed during the copy, it is copied again, up to a limit.
  */
 #ifndef RBDUMP_PAGE_LIST_H
 #define RBDUMP_PAGE_LIST_H
@@ -13,7 +13,10 @@ struct page_list {
 	struct memory *memory;
 	struct heap_pages pages; /* the state of a walk over the list */
 	bool moved;		 /* the list changed during each copy: pages can be missing */
-	/* For page_list_next(): a copy of the descriptions of some pages, and how many of these pages come next. */
+	/*
+	 * For page_list_next(): `descriptions` is a copy of the descriptions of some pages. `ahead` is the number of
+	 * these pages that page_list_next() has not read yet.
+	 */
 	memory_source *source;
 	void *context;
 	struct memory *descriptions;
@@ -24,15 +27,16 @@ struct page_list {
  * Copies the list. Free it with page_list_clear(), also after a failure.
  *   source, context  the source of the target's pages, and the first argument for the source
  *   runs             whether the program runs
- * Returns false if the list cannot be read, or if there is not enough memory: then ret->memory is NULL.
+ * Returns false if the list cannot be read, or if there is not enough memory. If there is not enough memory,
+ * ret->memory is NULL.
  */
 bool page_list_read(const struct ruby *ruby, memory_source *source, void *context, bool runs, struct page_list *ret);
 void page_list_clear(struct page_list *list); /* a zeroed struct is fine */
 
 /*
- * Reads the next page, as heap_pages_next() does. The descriptions are copied a few at a time, and then forgotten, so this
- * takes the same memory for any heap. Returns false at the end of the list, or if there is not enough memory: then
- * list->descriptions is NULL.
+ * Reads the next page, as heap_pages_next() does. The descriptions are copied some at a time, and then forgotten, so
+ * they take the same memory for a heap of any size. Returns false at the end of the list, or if there is not enough
+ * memory. If there is not enough memory, list->descriptions is NULL.
  */
 bool page_list_next(struct page_list *list, struct heap_page *ret);
 

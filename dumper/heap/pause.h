@@ -1,5 +1,5 @@
 /*
- * Reads a heap while its process is stopped, and limits the time for that.
+ * Reads a heap while its process is stopped, and limits how long the process is stopped.
  */
 #ifndef RBDUMP_PAUSE_H
 #define RBDUMP_PAUSE_H
@@ -7,7 +7,10 @@
 #include "heap/options.h"
 #include "session/session.h"
 
-/* An estimate of how long a process would be stopped: the same reading is made while it runs. */
+/*
+ * An estimate of how long a reading would stop a process. For the estimate, the same reading is made while the process
+ * runs.
+ */
 struct pause_estimate {
 	uint64_t began_ns, began_cpu_ns;
 };
@@ -18,11 +21,12 @@ void pause_estimate_begin(struct pause_estimate *ret);
 /*
  * Call this function after that reading. Returns how long the process would be stopped, in milliseconds.
  *
- * While the process is stopped, rbdump runs at a real-time priority, if permitted, and then does not wait for a CPU. If it
- * is permitted, the time for which this reading has waited for a CPU does not count: the estimate is the CPU time of all
- * threads of rbdump, or the elapsed time if that is shorter, because several threads have run at the same time. The estimate
- * is longer than the stop will be. Measured: 165 ms of CPU time and 260 to 460 ms of elapsed time beside other work, for a
- * stop of 75 ms.
+ * While the process is stopped, rbdump runs at a real-time priority, if permitted, and then does not wait for a CPU. If
+ * this priority is not permitted, the estimate is the elapsed time. If it is permitted, the time for which this reading
+ * has waited for a CPU does not count, so the estimate is the CPU time of all threads of rbdump. But the elapsed time
+ * can be shorter, because several threads have run at the same time. Then the estimate is the elapsed time. The
+ * estimate is longer than the stop will be. This was measured beside other work: the reading took 165 ms of CPU time
+ * and 260 to 460 ms of elapsed time, and the stop took 75 ms.
  */
 double pause_estimate_end(const struct pause_estimate *estimate);
 
@@ -30,8 +34,8 @@ double pause_estimate_end(const struct pause_estimate *estimate);
 struct pause_work {
 	/*
 	 * Reads the heap.
-	 *   runs         the process runs meanwhile
-	 *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: no limit but that of the reading itself
+	 *   runs         the process runs during the reading
+	 *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: the reading has only its own limit
 	 */
 	struct error *(*read)(void *context, bool runs, uint64_t deadline_ns);
 	/* Whether the deadline came before the last reading had read everything. */
@@ -42,9 +46,9 @@ struct pause_work {
 /*
  * Reads a heap twice: first while the process runs, to find out how long it takes, and then while the process is stopped,
  * for at most options->max_pause_ms. Only the second reading counts.
- *   ms  receives for how long the process was stopped
- * Fails if a reading fails, if the process would be stopped, or was stopped, for too long, if it cannot be stopped, or if
- * the user has ended the reading (progress.h).
+ *   ms  receives how long the process was stopped
+ * Fails if a reading fails, if the process cannot be stopped, if the process would be stopped or was stopped for too
+ * long, or if the user has ended the reading (progress.h).
  */
 struct error *pause_read(const struct heap_options *options, struct session *session, const struct pause_work *work,
 			 double *ms);

@@ -1,7 +1,7 @@
 /*
  * Shows how much of a heap has been read. If the reading takes longer than a second, and standard error is a terminal,
- * a line there shows the progress. ^C ends the reading early: rbdump then prints what it has read so far. A second ^C
- * ends rbdump.
+ * rbdump shows the progress in a line on that terminal. ^C ends the reading early: rbdump then prints what it has read
+ * so far. With --stop, it prints only an error. A second ^C ends rbdump.
  *
  * Only one reading at a time is possible, because the state is global.
  */
@@ -14,13 +14,13 @@
 /* From this call on, ^C only ends the reading. */
 void progress_begin(void);
 
-/* Tells how many of the heap's pages were read. Returns false after ^C: the reading must end. */
+/* The caller reports how many of the heap's pages were read. Returns false after ^C: then the reading must end. */
 bool progress_goes_on(uint64_t pages, uint64_t total);
 
 /* Whether ^C has ended the reading. */
 bool progress_was_interrupted(void);
 
-/* Removes the line. From this call on, ^C ends rbdump. */
+/* Removes the line from the terminal. From this call on, ^C ends rbdump. */
 void progress_end(void);
 
 #endif

@@ -10,12 +10,12 @@
 
 /* To free the set, call free() for `bits`. */
 struct slot_set {
-	uint8_t *bits; /* by the number of the slot */
+	uint8_t *bits; /* the index of a bit is the number of its slot */
 };
 
 /*
  * Makes an empty set.
- *   count  the greatest number (slots_count())
+ *   count  the greatest number of a slot (slots_count())
  * Returns false if there is not enough memory.
  */
 static inline bool slot_set_create(struct slot_set *set, uint32_t count)
@@ -30,7 +30,7 @@ static inline void slot_set_add(struct slot_set *set, uint32_t number)
 	set->bits[number / 8] |= (uint8_t)(1u << number % 8);
 }
 
-/* Returns whether the set has a slot. */
+/* Returns whether the set contains a slot. */
 static inline bool slot_set_has(const struct slot_set *set, uint32_t number)
 {
 	return set->bits[number / 8] & 1u << number % 8;

@@ -1,5 +1,5 @@
 /*
- * Numbers the slots of a heap, in the order of their addresses. The first slot has the number 1. The number 0 is no
+ * Numbers the slots of a heap, in the order of their addresses. The first slot has the number 1. The number 0 is not a
  * slot: in a graph of the heap (heap/graph.h), it stands for the roots.
  *
  * rbdump often tests whether a word of a target is the address of a slot, so this test is fast: one look-up in a hash
@@ -33,10 +33,13 @@ struct slots;
 struct slots *slots_create(const struct heap_page *pages, size_t count);
 void slots_destroy(struct slots *slots); /* NULL is fine */
 
-/* How many slots there are. This is also the last number. */
+/* How many slots there are. This is also the number of the last slot. */
 uint32_t slots_count(const struct slots *slots);
 
-/* The number of the slot that begins at exactly this address; 0 if there is none. Any thread may call this function. */
+/*
+ * The number of the slot that begins at exactly this address; 0 if there is no such slot. Any thread may call this
+ * function.
+ */
 uint32_t slots_number(const struct slots *slots, uint64_t address);
 
 /*

@@ -1,7 +1,7 @@
 /*
- * A tree of the nodes of a graph, with the weight of each subtree. For example, the tree of the immediate dominators,
- * where the weight is the bytes that a node retains; or the tree of the shortest paths from the roots, where the weight
- * is the number of objects of one class to which the paths lead.
+ * A tree of the nodes of a graph, with the weight of each subtree. There are two such trees. In the tree of the
+ * immediate dominators, the weight is the number of bytes that a node retains. In the tree of the shortest paths from
+ * the roots, the weight is the number of objects of one class to which the paths lead.
  *
  * Memory: 12 bytes for each node, of which 4 are needed only while the tree is made.
  */
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct tree {
-	uint32_t *first;    /* for each node, the index of its first child; then the number of all children */
+	uint32_t *first;    /* for each node, the index of its first child; at the end, the number of all children */
 	uint32_t *children; /* the children of node 0, then those of node 1, and so on */
 };
 

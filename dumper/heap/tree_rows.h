@@ -9,10 +9,10 @@
 #include "heap/heap_graph.h"
 #include "heap/tree.h"
 
-/* Objects that share a row: one object, or all others of one group. */
+/* The objects that share a row: one object with a large part of the weight, or all other children of one group. */
 struct tree_row {
-	uint32_t parent; /* the object that is above; 0: the roots; GRAPH_NONE: more than one */
-	uint32_t node;	 /* GRAPH_NONE: more than one */
+	uint32_t parent; /* the object of the row above; 0: the roots; GRAPH_NONE: more than one object */
+	uint32_t node;	 /* the object; GRAPH_NONE: more than one object */
 	uint16_t group;	 /* in the census */
 	uint64_t objects, weight;
 };
@@ -21,14 +21,14 @@ struct tree_row {
 struct tree_writer {
 	/*
 	 * A row begins.
-	 *   depth  how many levels are above
+	 *   depth  how many levels are above this row
 	 */
 	void (*begin)(void *context, const struct tree_row *row, unsigned int depth);
 	/* The row that began last is the first object of a linked list. The next rows are below the last object of the list. */
 	void (*list)(void *context, uint64_t more, unsigned int depth);
-	/* Other rows with enough weight are left out here, because they would be too many or too deep. */
+	/* Other rows with enough weight are left out here, because there would be too many rows or too many levels. */
 	void (*left_out)(void *context, unsigned int depth);
-	/* A row ends: the one that began last, of those that have not ended yet. */
+	/* A row ends. It is the row that began last among the rows that have not ended yet. */
 	void (*end)(void *context);
 	void *context;
 };
@@ -39,8 +39,8 @@ struct tree_rows {
 	const struct tree *tree;
 	const uint64_t *weights; /* of each subtree */
 	uint64_t total;		 /* the whole weight */
-	size_t rows;		 /* how many rows there are at most below one other row; 0: all with enough weight */
-	unsigned int depth;	 /* how many levels there are at most */
+	size_t rows;		 /* the maximum number of rows directly below one row; 0: all with enough weight */
+	unsigned int depth;	 /* the maximum number of levels */
 };
 
 /* Gives all rows to a writer. Returns false if there is not enough memory. */

@@ -1,6 +1,6 @@
 /*
  * `rbdump heap --why` and `--dominators`: what keeps objects alive. Stops a live process if options->stop is set.
- * Otherwise reads the heap again, a few times at most, if a collection has begun meanwhile.
+ * Otherwise, if a collection has begun while the heap was read, reads the heap again, a few times at most.
  */
 #ifndef RBDUMP_WHY_H
 #define RBDUMP_WHY_H
@@ -9,13 +9,16 @@
 #include "session/session.h"
 
 /*
- * Prints a shortest path from the roots to the object at options->why_address. If that is 0, prints the shortest paths
- * to all objects of the class, or of the kind of internal objects, that options->why names. On success, *status
- * receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read.
+ * Prints a shortest path from the roots to the object at options->why_address. If this address is 0, prints the
+ * shortest paths to all objects of the class, or of the kind of internal objects, that options->why names. On success,
+ * *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read.
  */
 struct error *heap_why(const struct heap_options *options, struct session *session, enum exit_status *status);
 
-/* Prints how much memory would be freed if an object were garbage, as a tree of the dominators. *status as above. */
+/*
+ * Prints how much memory would be freed if an object were garbage, as a tree of the dominators. Sets *status as
+ * heap_why() does.
+ */
 struct error *heap_dominators(const struct heap_options *options, struct session *session, enum exit_status *status);
 
 #endif

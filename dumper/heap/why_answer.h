@@ -9,22 +9,31 @@
 #include "heap/graph_look.h"
 #include "heap/tree_rows.h"
 
-/* The most objects of a path that are written. Of a longer path, the objects in the middle are left out. */
+/*
+ * The maximum number of objects of a path that are written. If a path is longer, the objects in its middle are left
+ * out.
+ */
 #define WHY_PATH_MAX 1000
 
 struct why_answer {
 	struct graph_look *look;
 	/* A path to one object, if `object` is not 0. */
 	uint32_t object; /* its node */
-	uint32_t *path;	 /* the nodes of the path, from the root on */
+	uint32_t *path;	 /* the nodes of the path, without node 0; the last is `object` */
 	size_t length;	 /* 0: no path leads to the object */
-	/* Otherwise, a tree: of the paths to the objects of a class, or, if `name` is NULL, of the dominators. */
+	/*
+	 * Otherwise, a tree. If `name` is NULL, it is the tree of the dominators. Else it is the tree of the paths to
+	 * the objects of the class with this name.
+	 */
 	const char *name;
-	uint64_t found, reached; /* how many objects of the class there are, and to how many of them a path leads */
-	struct tree_rows rows;	 /* not set if `reached` is 0 */
+	uint64_t found, reached; /* for a class: how many objects there are, and how many of them can be reached */
+	struct tree_rows rows;	 /* for a class: not set if `reached` is 0 */
 };
 
-/* Whether the part of the path that is left out begins at index `i`. If so, *next receives the index of the next object. */
+/*
+ * Whether the part of the path that is left out begins at index `i`. If so, *next receives the index of the first
+ * object after this part.
+ */
 static inline bool why_leaves_out(const struct why_answer *answer, size_t i, size_t *next)
 {
 	if (answer->length <= WHY_PATH_MAX || i != WHY_PATH_MAX / 2)
@@ -34,8 +43,8 @@ static inline bool why_leaves_out(const struct why_answer *answer, size_t i, siz
 }
 
 /*
- * Write an answer, and read names from the target meanwhile. They fail if there is not enough memory. The caller checks
- * the stream.
+ * Both functions write an answer, and read names from the target while they write. They fail if there is not enough
+ * memory. The caller checks the stream for errors.
  */
 struct error *why_text(const struct why_answer *answer, FILE *stream);
 struct error *why_json(const struct why_answer *answer, FILE *stream);

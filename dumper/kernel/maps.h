@@ -1,11 +1,11 @@
 /*
  * The BPF maps of the program that samples in the kernel. Through these maps, rbdump tells the program which processes
  * and threads to sample. One program samples all processes of a recording. The main process of rbdump loads and runs
- * the program (programs.h). Each capture, a separate process of rbdump (record/capture.h), adds one process to the
- * maps.
+ * the program (programs.h). Each capture is a separate process of rbdump (record/capture.h), and adds one process to
+ * the maps.
  *
- * A map is identified by a file descriptor. So a struct kernel_maps can be copied. It is still valid after fork(), as
- * long as the file descriptors are open.
+ * A map is identified by a file descriptor. So a struct kernel_maps can be copied. A struct kernel_maps and its copies
+ * stay valid after fork(), as long as the file descriptors are open.
  */
 #ifndef RBDUMP_KERNEL_MAPS_H
 #define RBDUMP_KERNEL_MAPS_H
@@ -48,8 +48,9 @@ void kernel_maps_forget(const struct kernel_maps *maps, pid_t pid);
  */
 bool kernel_maps_set_thread(const struct kernel_maps *maps, pid_t tid, uint64_t thread);
 /*
- * Sets the probabilities, from 0 to 1, that a thread's stack is copied when the thread leaves its CPU. The index is the
- * way in which the thread leaves its CPU (KERNEL_LEAVES_WAITING, KERNEL_LEAVES_RUNNABLE). At first, they are 1.
+ * Sets the probabilities, from 0 to 1, that a thread's stack is copied when the thread leaves its CPU. The index in
+ * `chances` is the way in which the thread leaves its CPU (KERNEL_LEAVES_WAITING, KERNEL_LEAVES_RUNNABLE). At first,
+ * the probabilities are 1.
  */
 void kernel_maps_set_chances(const struct kernel_maps *maps, pid_t tid, const double chances[KERNEL_LEAVES]);
 /* Returns what the program knows about a thread. All members are 0 if the program does not know the thread. */

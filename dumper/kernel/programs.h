@@ -1,8 +1,8 @@
 /*
  * Sampling in the kernel: when the clock of a CPU interrupts a thread, a program in the kernel (stacks.bpf.c) copies
- * the thread's stack. No thread is stopped, woken or scheduled for a sample. The sampled thread cannot run while its
- * stack is copied. This module loads the program and runs it. The maps of the program say which
- * processes and threads to sample (maps.h).
+ * the thread's stack. No thread of the process is stopped, woken or scheduled for a sample. The sampled thread cannot
+ * run while its stack is copied. This module loads the program and runs it. The maps of the program say which processes
+ * and threads to sample (maps.h).
  *
  * When the last descriptor of the program is closed, the kernel removes the program and everything that belongs to it.
  * So the program is removed even if rbdump is killed.

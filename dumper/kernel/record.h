@@ -55,7 +55,7 @@ enum kernel_wakes {
 /* What the program must know about a process. Offsets and lengths are in bytes. */
 struct kernel_facts {
 	__u64 collections;	  /* the address of the state of the garbage collector (ruby/collections.h) */
-	__u32 collections_length; /* size of the collector's state, at most KERNEL_COLLECTIONS_MAX; 0: no such state */
+	__u32 collections_length; /* size of the collector's state, at most KERNEL_COLLECTIONS_MAX; 0: not copied */
 	__u32 thread_is_ec;	  /* not 0: the rb_thread_t itself is the execution context (ruby/context.h) */
 	__u32 thread_word;	  /* offset of the thread's pointer to its execution context, if `thread_is_ec` is 0 */
 	__u32 ec_offset;	  /* offset of the copied part in the execution context */
@@ -71,8 +71,8 @@ struct kernel_facts {
 	__u32 where_pthread, native, pthread;
 	/*
 	 * `current`: the distance from fs_base to the word that `where_current` describes. `ec_thread`: if
-	 * `where_current` is KERNEL_CURRENT_EC, the offset, in an execution context, of its pointer to the rb_thread_t.
-	 * A thread has ended if (word >> status_shift & status_mask) == status_ended, where `word` is the word at the
+	 * `where_current` is KERNEL_CURRENT_EC, the offset of the pointer to the rb_thread_t in an execution context. A
+	 * thread has ended if (word >> status_shift & status_mask) == status_ended, where `word` is the word at the
 	 * offset `thread_words[0]` in the rb_thread_t.
 	 */
 	__u32 where_current, ec_thread;
@@ -80,7 +80,7 @@ struct kernel_facts {
 	__u64 main;	/* the rb_thread_t of the main thread, which ends only with its native thread; 0: not known */
 	__u64 since_ns; /* when the program began to sample the process, by CLOCK_MONOTONIC */
 	__u32 status_shift, status_mask, status_ended;
-	__u32 thread_words[3];	    /* offsets of the words in the rb_thread_t that tell what the thread waits for */
+	__u32 thread_words[3];	    /* offsets of the words in the rb_thread_t that show what the thread waits for */
 	__u32 frame_size, frame_ep; /* the size of a control frame, and the offset of ep in a control frame */
 	/*
 	 * `native_length`: the number of bytes of the native stack to copy. It is 0, or a power of two from 1,024 to
@@ -92,7 +92,7 @@ struct kernel_facts {
 /* What a record is about. All records begin with struct kernel_head. */
 enum kernel_kind {
 	KERNEL_CLOCK = 1,  /* struct kernel_record: the stack of a thread that was interrupted by its CPU's clock */
-	KERNEL_WAIT_STACK, /* struct kernel_record: stack of a thread that leaves its CPU; a KERNEL_OUT then says why */
+	KERNEL_WAIT_STACK, /* struct kernel_record: stack of a thread that leaves its CPU; then a KERNEL_OUT says why */
 	KERNEL_OUT,	   /* struct kernel_switch: a thread has left its CPU */
 	KERNEL_IN,	   /* struct kernel_switch: a thread was given a CPU */
 	KERNEL_UNKNOWN,	   /* struct kernel_head: the thread `tid` has run, but its Ruby thread is not known */
@@ -189,20 +189,21 @@ struct kernel_thread {
 	__u64 in_ns;  /* when the thread was last given a CPU; 0: not known */
 	__u64 woken_ns;
 	__u32 waker_pid, waker_tid;
-	__u64 copied_ns[KERNEL_WAITS]; /* when a stack was last copied for each kind of wait; index: hash of the kind */
+	__u64 copied_ns[KERNEL_WAITS]; /* per kind of wait, when a stack was last copied; index: hash of the kind */
 	__u64 runnable_copied_ns;      /* when a stack was last copied because the thread left its CPU, but could run */
 	__u64 lost;		       /* the number of records lost since the program learned of the thread */
 	__u64 ended;		       /* the last rb_thread_t whose end was reported for this native thread; 0: none */
 	/*
 	 * `told_ns`: if `thread` is 0, the time when the program last wrote a record KERNEL_UNKNOWN for the native
 	 * thread, or first noted that it does not know the Ruby thread. `times`: the next record KERNEL_UNKNOWN follows
-	 * at least AGAIN_NS << `times` after `told_ns`; in this formula, `times` counts as at most TIMES_MAX
+	 * at least AGAIN_NS << `times` after `told_ns`; in this formula, a greater `times` counts as TIMES_MAX
 	 * (threads.bpf.h).
 	 */
 	__u64 times, told_ns;
 	/*
 	 * `found`: not 0 if the program itself has found `thread`. `early`: how many more times the stack may be copied
-	 * when the thread is preempted. When the clock interrupts the thread, `early` becomes 0.
+	 * because the thread is preempted (EARLY_MAX in threads.bpf.h). When the clock interrupts the thread, `early`
+	 * becomes 0.
 	 */
 	__u32 found, early;
 };

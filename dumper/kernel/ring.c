@@ -49,7 +49,7 @@ struct error *kernel_ring_create(size_t bytes, struct kernel_ring **ret)
 		errnum = errno;
 		kernel_ring_destroy(ring);
 		return error_create(errnum == EPERM ? EXIT_NO_PERMISSION : EXIT_FAILED,
-				    "cannot create a ring of %zu bytes for the samples of the kernel: %s", bytes,
+				    "cannot create a ring buffer of %zu bytes for the samples of the kernel: %s", bytes,
 				    strerror(errnum));
 	}
 	ring->records = (const uint8_t *)written + ring->page;

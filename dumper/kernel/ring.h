@@ -25,7 +25,7 @@ int kernel_ring_fd(const struct kernel_ring *ring);
 
 /*
  * Returns the oldest record; NULL if the ring contains no record. The other bytes of the record follow the returned
- * struct. The member `kind` tells the type of the record. The record is always complete, and stays valid until
+ * struct. The member `kind` shows the type of the record. The record is always complete, and stays valid until
  * kernel_ring_done().
  */
 const struct kernel_head *kernel_ring_next(struct kernel_ring *ring);

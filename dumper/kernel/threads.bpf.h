@@ -39,7 +39,7 @@
  * unknown. The second report follows at least AGAIN_NS after the first report. With each further report, this time
  * doubles, up to AGAIN_NS << TIMES_MAX. If the program can find Ruby threads itself, hardly any unknown thread is a
  * Ruby thread. In this case, the program makes the first report at least AGAIN_NS << TIMES_FOUND after it has first
- * noted the thread. After this report, too, the time doubles up to AGAIN_NS << TIMES_MAX.
+ * noted the thread. After each report, the time until the next report doubles, too, up to AGAIN_NS << TIMES_MAX.
  */
 #define AGAIN_NS    10000000ull
 #define TIMES_MAX   6
@@ -47,7 +47,7 @@
 
 /*
  * The maximum number of times that the stack of a new thread is copied because the thread is preempted. After the clock
- * has interrupted the thread for the first time, a preemption no longer causes a copy.
+ * has interrupted the thread for the first time, its stack is no longer copied for this reason.
  */
 #define EARLY_MAX 3
 
@@ -94,7 +94,7 @@ struct {
 } threads SEC(".maps");
 
 /*
- * With which probability the stack of a thread is copied when the thread leaves its CPU. The key is the tid in rbdump's
+ * The probabilities that the stack of a thread is copied when the thread leaves its CPU. The key is the tid in rbdump's
  * pid namespace. If a thread has no entry, its stack is copied each time.
  */
 struct {
@@ -329,9 +329,10 @@ static __always_inline struct kernel_thread *note_current(const struct ids *ids,
 }
 
 /*
- * Returns what the program knows about the current native thread, or NULL if the program does not know its Ruby thread.
- *   unreadable  receives 1 if memory cannot be read, so that it is not certain that the native thread still runs this
- *               Ruby thread; otherwise receives 0
+ * Returns what the program knows about the current native thread, or NULL if the program does not know the Ruby thread
+ * of this native thread, or if that Ruby thread has ended.
+ *   unreadable  receives 1 if it is not certain that the native thread still runs this Ruby thread, because memory
+ *               cannot be read; otherwise receives 0
  */
 static __always_inline struct kernel_thread *known_thread(struct task_struct *task, const struct ids *ids,
 							  const struct kernel_facts *facts, struct kernel_counts *count,

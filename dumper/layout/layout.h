@@ -37,7 +37,7 @@ enum layout_source {
 
 struct layout_member {
 	bool present;
-	uint8_t shift;	     /* bitfield: the number of its lowest bit in the `size` little-endian bytes at `offset` */
+	uint8_t shift;	     /* bitfield: position of its lowest bit in the `size` little-endian bytes at `offset` */
 	uint8_t width;	     /* bitfield: the number of its bits; 0 if the member is not a bitfield */
 	uint32_t offset;     /* in bytes, from the start of the struct */
 	uint32_t size;	     /* in bytes; 0 for a flexible array */

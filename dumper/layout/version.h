@@ -59,7 +59,7 @@ enum version_source {
 	VERSION_IN_MEMORY, /* the memory in a core file, but not Ruby's own constants */
 	VERSION_BY_NAME,   /* the name of the libruby file that the target has mapped */
 	VERSION_OF_LAYOUT, /* the layout, which is for exactly this build, or was given by the user */
-	VERSION_GIVEN,	   /* the user, because the core does not reliably tell the version */
+	VERSION_GIVEN,	   /* the user, because the core does not reliably show the version */
 	VERSION_FITS,	   /* the version is not known: rbdump tried all layouts, and at least one layout fits */
 };
 

@@ -3,11 +3,12 @@
  *
  * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So each byte is copied
  * only once, even if it is used many times, and all output comes from the same copy. Some data can change while the
- * target's threads run. The caller can copy such data first, for example while the target is stopped. Other data lasts,
- * such as code and names. The caller can copy data that lasts later (see memory_reads()). By default, a page is copied
- * when it is first read. The functions memory_prefetch() and memory_fetch() copy many pages in advance, in as few
- * system calls as possible. A read from a sealed snapshot copies nothing. If such a read needs a page that the snapshot
- * does not contain, the read fails, and the page is marked as wanted.
+ * target's threads run. The caller can copy such data first, for example while the target is stopped. Other data rarely
+ * changes, such as code and names. This header calls it "data that lasts". The caller can copy such data later (see
+ * memory_reads()). By default, a page is copied when it is first read. The functions memory_prefetch() and
+ * memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a sealed snapshot (see
+ * memory_seal()) does not copy any pages. If such a read needs a page that the snapshot does not contain, the read
+ * fails, and the page is marked as wanted.
  *
  * Only one thread at a time may use a snapshot.
  */
@@ -27,16 +28,17 @@ struct memory;
 /*
  * Creates an empty snapshot. Returns NULL if there is not enough memory.
  *   source, context  the source of pages, and the first argument for the source. The snapshot calls the source only
- *                    while a function of this header runs
+ *                    during calls of functions in this header
  *   max_pages        the maximum number of pages in the snapshot; a read that needs more pages fails
  */
 struct memory *memory_create(memory_source *source, void *context, size_t max_pages);
 void memory_destroy(struct memory *memory); /* NULL is fine */
 
 /*
- * From this call on, a read does not fail if the snapshot would have too many pages: the read drops all pages that were
- * copied so far, and continues. So the same bytes can be copied twice, at different moments. memory_want() drops
- * nothing. Do not use this function together with memory_forget() or the functions for data that changes.
+ * From this call on, a read does not fail if the snapshot has no room for another page. Instead, the read drops all
+ * pages that were copied so far, and continues. So the same bytes can be copied twice, at different moments.
+ * memory_want() does not drop any pages. Do not use this function together with memory_forget() or the functions for
+ * data that changes.
  */
 void memory_recycle(struct memory *memory);
 
@@ -63,8 +65,8 @@ void memory_count_own_time(struct memory *memory);
 clockid_t memory_clock(const struct memory *memory);
 
 /*
- * Whether the time limit has made a read fail since the last call of memory_limit(). If so, draw no conclusions from a
- * failed read, because the time limit may have caused the failure.
+ * Whether the time limit has made a read fail since the last call of memory_limit(). If so, do not draw conclusions
+ * from a failed read, because the time limit may have caused the failure.
  */
 bool memory_is_over(const struct memory *memory);
 
@@ -86,8 +88,8 @@ void memory_overlay(struct memory *memory, const struct memory_piece *pieces, si
 
 /*
  * Drops all copied pages, and unseals the snapshot. Then allocates memory for every page that has been read or marked
- * as wanted so far, and writes to this memory, so that the kernel provides the memory now. The next memory_prefetch()
- * does not have to allocate memory. Returns false if there is not enough memory.
+ * as wanted so far, and writes to this memory, so that the kernel provides the memory now. So the next
+ * memory_prefetch() does not have to allocate memory. Returns false if there is not enough memory.
  */
 bool memory_forget(struct memory *memory);
 
@@ -98,23 +100,24 @@ bool memory_forget(struct memory *memory);
 void memory_prefetch(struct memory *memory);
 
 /*
- * Whether the target's bytes differ from the copy. If memory_copy_again() has copied all pages of the range, the
- * function compares the first copy with the second copy. Otherwise, the function reads the pages again from the target.
- * The function does not change the copy. Also returns true if the bytes cannot be read.
+ * Whether the `length` bytes at `address` in the target differ from their copy in the snapshot. If memory_copy_again()
+ * has copied all pages that contain these bytes, the function compares the first copy with the second copy. Otherwise,
+ * the function reads the pages again from the target. The function does not change the copy. Also returns true if the
+ * bytes cannot be read.
  */
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 
 /*
- * Sets the function that tells whether the source lacks a page. The source lacks a page if the source should contain
- * the page, but does not. For example, a core that was cut short lacks pages.
+ * Sets the function `lacks`, which returns whether the source lacks a page. The source lacks a page if the source
+ * should contain the page, but does not. For example, a core that was cut short lacks pages.
  *   lacks  returns whether the source lacks the page at the address `page`. A read that fails calls this function for
- *          the page that cannot be read. NULL (the default): the source lacks no page
+ *          the page that cannot be read. NULL (the default): the source does not lack any page
  */
 void memory_set_lacking(struct memory *memory, bool (*lacks)(const void *context, uint64_t page), const void *context);
 
 /*
- * The number of reads that have failed so far because the source lacks a page. Such a failure does not tell whether the
- * target had memory at the address of the read.
+ * The number of reads that have failed so far because the source lacks a page. After such a failure, it is not known
+ * whether the target had memory at the address of the read.
  */
 size_t memory_lacked(const struct memory *memory);
 
@@ -130,8 +133,8 @@ size_t memory_lacked(const struct memory *memory);
  *      the pages that were copied in step 2. If a read of such data needs a page that was not copied in step 2, the
  *      read fails, and memory_missed() counts the failure.
  *
- * If the target is not stopped in step 2 (see above), call memory_copy_again() at the end of step 2. Then
- * memory_has_changed() tells whether given bytes changed during step 2.
+ * If the target is not stopped in step 2 (see above), call memory_copy_again() at the end of step 2. After that,
+ * memory_has_changed() returns whether given bytes changed during step 2.
  *
  * Data that lasts is copied after the first moment. The caller must find out whether this data was the same at the
  * first moment (ruby/collections.h).
@@ -144,7 +147,8 @@ size_t memory_lacked(const struct memory *memory);
 enum memory_kind memory_reads(struct memory *memory, enum memory_kind kind);
 
 /*
- * While `holds` is true, reads copy no pages: a read that needs another page fails as if the snapshot were sealed.
+ * If `holds` is true, reads do not copy any pages from this call on. If a read needs a page that the snapshot does not
+ * contain, the read fails, as if the snapshot were sealed. If `holds` is false, this restriction ends.
  */
 void memory_hold(struct memory *memory, bool holds);
 
@@ -164,14 +168,17 @@ void memory_seal_changing(struct memory *memory);
 /*
  * Call this function between memory_forget_changing() and memory_seal_changing(). All pages that were copied since
  * memory_forget_changing() are copied a second time, in one call of the source. Until memory_forget() or
- * memory_forget_changing() is called, memory_has_changed() tells whether given bytes changed between the two copies.
+ * memory_forget_changing() is called, memory_has_changed() returns whether given bytes changed between the two copies.
  * After memory_seal_changing(), data that lasts is read from the second copy. The second copy also contains the objects
  * that Ruby created while the first copy was made, so it contains everything that the first copy can refer to. A page
  * that cannot be read again counts as unreadable. Returns false if there is not enough memory.
  */
 bool memory_copy_again(struct memory *memory);
 
-/* The number of pages that have been read or marked as wanted since the snapshot was created. */
+/*
+ * The number of pages that have been read or marked as wanted since the snapshot was created. If reads drop pages
+ * (memory_recycle()), counts only since the last drop.
+ */
 size_t memory_pages(const struct memory *memory);
 
 /*
@@ -186,14 +193,14 @@ void memory_seal(struct memory *memory);
 /*
  * The number of reads of the sealed snapshot that failed because a page had not been copied. After
  * memory_seal_changing(), the function counts only failed reads of changing data. A read of changing data fails if a
- * page that it needs was not copied before memory_seal_changing(). Three kinds of functions reset this number to 0:
+ * page that it needs was not copied before memory_seal_changing(). These functions reset the number to 0:
  * memory_fetch(), the functions that seal the snapshot, and the functions that forget pages.
  */
 size_t memory_missed(const struct memory *memory);
 
 /*
  * Sets the result of memory_missed() back to `missed`, an earlier result of memory_missed(). Call this function if the
- * caller has already taken into account the reads that have failed since then.
+ * caller has already taken into account the reads that have failed since memory_missed() returned `missed`.
  */
 void memory_excuse(struct memory *memory, size_t missed);
 

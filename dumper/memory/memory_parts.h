@@ -1,5 +1,5 @@
 /*
- * What the files of the snapshot share: memory.c, and memory_again.c, which copies pages a second time. Only these files
+ * Declares what memory.c and memory_again.c share. memory_again.c copies pages a second time. Only these two files
  * include this header.
  */
 #ifndef RBDUMP_MEMORY_PARTS_H
@@ -13,17 +13,20 @@
 enum page_state {
 	PAGE_EMPTY = 0,	 /* slot not in use */
 	PAGE_WANTED,	 /* known to be needed, not copied yet */
-	PAGE_COPIED,	 /* `data` holds it */
-	PAGE_UNREADABLE, /* the source could not read it */
+	PAGE_COPIED,	 /* `data` contains the page */
+	PAGE_UNREADABLE, /* the source could not read the page */
 };
 
 struct page {
 	uint64_t number; /* address / MEMORY_PAGE */
 	uint8_t *data;
-	const uint8_t *again; /* the second copy; NULL if there is none, or it could not be read */
+	const uint8_t *again; /* the second copy; NULL if there is none, or if the page could not be read again */
 	enum page_state state;
-	bool fresh; /* it was copied between memory_forget_changing() and memory_seal_changing() */
-	/* The kinds of the reads in this pass, and in the pass before: bits, 1 << enum memory_kind. */
+	bool fresh; /* the page was copied between memory_forget_changing() and memory_seal_changing() */
+	/*
+	 * Which kinds of data were read from the page in this pass, and in the previous pass: bits (1 << enum
+	 * memory_kind).
+	 */
 	uint8_t reads, reads_before;
 };
 
@@ -41,14 +44,14 @@ struct memory {
 	bool sealed;
 	bool sealed_changing; /* memory_seal_changing() */
 	bool holds;	      /* memory_hold() */
-	bool copies_fresh;    /* pages that are copied now are fresh */
+	bool copies_fresh;    /* whether pages that are copied now are marked as fresh */
 	bool recycles;	      /* memory_recycle() */
 	enum memory_kind kind;
 	size_t missed;
-	size_t copied; /* pages, by reads */
+	size_t copied; /* the number of pages that reads have copied */
 
 	clockid_t clock;
-	long limit_ns; /* the time limit, counted from `limited` on, by `clock`; 0: no limit */
+	long limit_ns; /* the time limit: measured with `clock`, from `limited` on; 0: no limit */
 	struct timespec limited;
 	unsigned int reads; /* number of reads since the clock was last read */
 	bool over;
@@ -68,7 +71,7 @@ struct memory {
 	const void *lacks_context;
 	size_t lacked;
 
-	/* What memory_forget() has prepared: */
+	/* What memory_forget() or memory_forget_changing() has prepared: */
 	uint64_t *plan; /* addresses, ascending */
 	bool *plan_ok;
 	size_t plan_count;
@@ -90,7 +93,7 @@ struct copies {
  */
 struct page *memory_find_page(const struct memory *memory, uint64_t number);
 
-/* Copies all pages for which `chosen` returns true. The caller calls memory_free_copies(). */
+/* Copies all pages for which `chosen` returns true. The caller frees the result with memory_free_copies(). */
 struct copies memory_copy_pages(struct memory *memory,
 				bool (*chosen)(const struct memory *memory, const struct page *page));
 

@@ -1,7 +1,7 @@
 /*
  * Reads ranges of the target's memory, and visits each word that can be the address of an object. The ranges can be
- * large, so they are not copied to a snapshot. They are read from the source of the snapshot's pages, in large pieces,
- * and each piece is forgotten before the next one is read.
+ * large, so they are not copied to a snapshot. rbdump reads them directly from the source of pages (memory/page.h), in
+ * large pieces, and drops each piece before it reads the next one.
  */
 #ifndef RBDUMP_WORD_SCAN_H
 #define RBDUMP_WORD_SCAN_H
@@ -23,7 +23,7 @@ typedef void word_visit(void *context, uint64_t address, uint64_t word);
 bool word_scan_begin(memory_source *source, void *context, uint64_t bytes, uint64_t deadline_ns, struct word_scan *ret);
 void word_scan_end(struct word_scan *scan);
 
-/* Reads the words of the range [start, end). Returns whether all of them could be read. */
+/* Reads the words of the range [start, end). Returns whether all words could be read. */
 bool word_scan_each(struct word_scan *scan, uint64_t start, uint64_t end, word_visit *visit, void *context);
 
 #endif

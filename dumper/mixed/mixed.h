@@ -3,8 +3,8 @@
  * fibers, are copied while the process is stopped. They are unwound, merged with Ruby's frames and symbolized after the
  * process runs again. For a core, all of this happens at once.
  *
- * A thread that sleeps is not stopped if its native stack can be followed with only its instruction pointer and its stack
- * pointer. The kernel tells these two without a stop (sleepers.h).
+ * A thread that sleeps is not stopped if its native stack can be followed with only its instruction pointer and its
+ * stack pointer. rbdump can read these two registers from the kernel without a stop (sleepers.h).
  */
 #ifndef RBDUMP_MIXED_H
 #define RBDUMP_MIXED_H
@@ -28,9 +28,9 @@ struct error *mixed_create(const struct mixed_options *options, struct target *t
 void mixed_destroy(struct mixed *mixed); /* NULL is fine */
 
 /*
- * Prepares for another look at a live process. The `mappings` of the target must be up to date. Opens the files again if
- * other files are mapped as code now, or if such files are mapped at other addresses. Forgets the names of JIT-compiled code.
- * Fails in the same cases as mixed_create(). After a failure, *mixed is unchanged.
+ * Prepares for another look at a live process. The `mappings` of the target must be up to date. Opens the mapped files
+ * again if the executable mappings of files have changed. Forgets the names of JIT-compiled code. Fails in the same
+ * cases as mixed_create(). After a failure, *mixed is unchanged.
  */
 struct error *mixed_renew(struct mixed **mixed);
 
@@ -43,24 +43,24 @@ struct error *mixed_renew(struct mixed **mixed);
 bool mixed_prepare(struct mixed *mixed, const struct ruby_fibers *fibers, const struct stack *stacks, size_t nr_stacks);
 
 /*
- * Copies the native stacks of all threads, and of the fibers that were given to mixed_prepare(). Call this function while
- * the process is stopped. It makes one system call, or a few.
- *   ruby  to read fibers, from a snapshot that already contains them
+ * Copies the native stacks of all threads, and of the fibers that were passed to mixed_prepare(). Call this function
+ * while the process is stopped. The function makes one or a few system calls.
+ *   ruby  used to read the fibers. Its snapshot must already contain the fibers
  */
 void mixed_copy(struct mixed *mixed, const struct ruby *ruby);
 
 /*
  * Adds native frames to the threads of a trace. Adds marks where the native frames are not known, or not certain. The
  * frames of Ruby do not change. Fails if there is not enough memory.
- *   ruby    to read methods and code. Data that is not in the snapshot is read from the target as it is now
+ *   ruby    used to read methods and code. Data that is not in the snapshot is read from the target as it is now
  *   stacks  for each thread of the trace: the stack from which its frames were made
  */
 struct error *mixed_merge(struct mixed *mixed, const struct ruby *ruby, const struct stack *stacks,
 			  struct trace *trace);
 
 /*
- * With MIXED_ALL, adds the native threads that belong to no thread of the trace. Does nothing otherwise. Fails if there is
- * not enough memory.
+ * With MIXED_ALL, adds the native threads that do not belong to any thread of the trace. Does nothing otherwise. Fails
+ * if there is not enough memory.
  */
 struct error *mixed_add_others(struct mixed *mixed, struct trace *trace);
 

@@ -10,7 +10,7 @@ enum mixed_which {
 	MIXED_NONE, /* no native frames */
 	MIXED_LAST, /* only the native functions that run inside of the innermost frame of Ruby */
 	MIXED_RUBY, /* the native frames of all threads of Ruby */
-	MIXED_ALL,  /* also the threads that Ruby does not know */
+	MIXED_ALL,  /* also the native frames of threads that Ruby does not know */
 };
 
 struct mixed_options {

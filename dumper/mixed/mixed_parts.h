@@ -16,18 +16,18 @@
 
 struct mixed {
 	struct mixed_options options;
-	uint64_t mapped; /* a hash of the executable mappings of files, from when the files were opened */
+	uint64_t mapped; /* a hash of the executable mappings of files, made when the files were opened */
 	struct native_walker walker;
 	struct native_names names;
 	uint64_t loop; /* where the function that interprets code begins; 0: not known */
 	size_t functions_left;
 	struct sleepers sleepers; /* the threads whose stacks were copied before the pause */
-	size_t *copies;		  /* for each native thread of the target: the index of its copy */
+	size_t *copies;		  /* for each native thread of the target: the index of the copy of its stack */
 	size_t copies_capacity;
-	size_t nr_copied;	      /* how many copies come before the copies for the fibers */
-	struct address_map vm_stacks; /* from the start of a VM stack to its end */
-	struct address_map of_fibers; /* from an rb_fiber_t to its index in `fibers` */
-	uint64_t *fibers;	      /* the suspended fibers whose stacks were copied after those of the threads */
+	size_t nr_copied;	      /* how many copies come before the copies of the fibers' stacks */
+	struct address_map vm_stacks; /* maps the start of each VM stack to the end of that stack */
+	struct address_map of_fibers; /* maps each rb_fiber_t to its index in `fibers` */
+	uint64_t *fibers;	      /* the suspended fibers, in the order in which their stacks are copied */
 	size_t nr_fibers, fibers_capacity;
 	struct addresses calls_c;    /* functions that call methods in C */
 	struct addresses calls_loop; /* functions that have called the function that interprets code */
@@ -43,7 +43,7 @@ bool mixed_note_vm_stacks(struct mixed *mixed, const struct stack *stacks, size_
  */
 bool mixed_walk_thread(struct mixed *mixed, size_t index, struct native_walk *ret);
 
-/* The same for a suspended fiber (rb_fiber_t). */
+/* Like mixed_walk_thread(), but for a suspended fiber (rb_fiber_t). */
 bool mixed_walk_fiber(struct mixed *mixed, const struct ruby *ruby, uint64_t fiber, struct native_walk *ret);
 
 #endif

@@ -18,21 +18,21 @@ struct frame_list {
 /* Where the names of functions come from. */
 struct native_names {
 	struct symbolizer *symbolizer;
-	pid_t pid;		   /* of a live process, to read its perf map when a name is first needed; 0: a core */
-	struct perf_map *perf_map; /* NULL: not read, or none */
+	pid_t pid;		   /* used to read the perf map when a name is first needed; 0: the target is a core */
+	struct perf_map *perf_map; /* NULL: not read yet, or there is none */
 	bool perf_map_read;
 };
 
 /*
  * Adds a frame for a native function.
  *   inlines  if true, first adds the functions that are inlined at the address
- *   trace    receives the strings
+ *   trace    receives the strings of the frames
  * Returns false if there is not enough memory.
  */
 bool native_names_add(struct native_names *names, const struct walked_function *function, bool inlines,
 		      struct trace *trace, struct frame_list *list);
 
-/* Adds the mark that the native stack could not be followed. `why` is never freed. */
+/* Adds the mark that the native stack could not be followed. `why` must be a string that is never freed. */
 bool native_names_add_lost(const char *why, struct frame_list *list);
 
 #endif

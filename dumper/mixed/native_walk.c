@@ -26,12 +26,12 @@ static const char *reason_of(enum unwind_result result, const struct native_stac
 		return "a register that is needed here is not known";
 	case UNWIND_NOT_COPIED:
 		return stack->cut ? "only parts of the native stack were copied"
-		       : runs	  ? "it continues in memory that was not copied"
-				  : "it continues in memory that is not in the core";
+		       : runs	  ? "the native stack continues in memory that was not copied"
+				  : "the native stack continues in memory that is not in the core";
 	case UNWIND_RETURNS_TO_0:
 		return "the return address is 0";
 	case UNWIND_NOT_ABOVE:
-		return "the next frame would not be above this one";
+		return "the next frame would not be above this frame";
 	default:
 		return NULL;
 	}
@@ -155,7 +155,7 @@ static bool step(const struct native_walker *walker, struct unwind_registers *re
 	if (last->function.kind == MACHINE_CODE_GENERATED) {
 		if (leave_generated(walker, registers, &memory.parts[0]))
 			return true;
-		walk->lost = "code that a JIT compiler has made has no call frame information";
+		walk->lost = "there is no call frame information for code from a JIT compiler";
 		return false;
 	}
 	result = unwind_next(walker->unwinder, registers, &memory.parts[0]);
@@ -181,12 +181,12 @@ bool native_walk(const struct native_walker *walker, const struct thread_registe
 	struct unwind_registers registers = {.ip = from->ip, .known = from->known, .is_caller = is_caller};
 	struct native_stack current = *stack;
 
-	_Static_assert(sizeof(registers.of) == sizeof(from->of), "both are indexed by DWARF's register numbers");
+	_Static_assert(sizeof(registers.of) == sizeof(from->of), "both arrays are indexed by DWARF's register numbers");
 	memcpy(registers.of, from->of, sizeof(registers.of));
 	*ret = (struct native_walk){0};
 	do {
 		if (ret->count == NATIVE_WALK_MAX) {
-			ret->lost = "it has too many frames";
+			ret->lost = "the native stack has too many frames";
 			return true;
 		}
 		if (!add(ret, walker, &registers))
@@ -242,6 +242,6 @@ bool native_walk_fiber(const struct native_walker *walker, uint64_t end, const s
 			return true;
 		native_walk_clear(ret);
 	}
-	*ret = (struct native_walk){.lost = "the place where the fiber was suspended is not known"};
+	*ret = (struct native_walk){.lost = "it is not known where the fiber was suspended"};
 	return true;
 }

@@ -1,9 +1,9 @@
 /*
  * Unwinds a native stack from its copy, from the innermost function to the outermost one.
  *
- * Code that a JIT compiler has made has no call frame information. rbdump finds the caller of such code only if the caller
- * is Ruby's interpreter: JIT-compiled code of Ruby pushes a few words, and then calls C functions. So the return address
- * into the interpreter is among the next words of the stack, and the instruction before this address is a call.
+ * JIT-compiled code has no call frame information. rbdump finds the caller of such code only if the caller is Ruby's
+ * interpreter: JIT-compiled code of Ruby pushes a few words, and then calls C functions. So the return address into the
+ * interpreter is among the next words of the stack, and the instruction before this address is a call.
  */
 #ifndef RBDUMP_NATIVE_WALK_H
 #define RBDUMP_NATIVE_WALK_H
@@ -15,7 +15,7 @@
 #include "target/native_stacks.h"
 #include "target/target.h"
 
-/* The maximum number of functions of a stack. */
+/* The maximum number of functions in a stack. */
 #define NATIVE_WALK_MAX 16384u
 
 /* What is needed to unwind stacks of a target. */
@@ -38,7 +38,7 @@ struct native_walk {
 	struct walked_function *of; /* the innermost first */
 	size_t count, capacity;
 	const char *lost; /* why the stack could not be followed further; NULL: the last function is the outermost */
-	bool needs_registers; /* the reason is that a register is not known */
+	bool needs_registers; /* `lost` is set because a register is not known */
 };
 
 /*
@@ -52,11 +52,11 @@ void native_walk_clear(struct native_walk *walk);
 
 /*
  * Unwinds the stack of a suspended fiber. coroutine_transfer() pushes six registers below its return address
- * (coroutine/amd64/Context.S, 2.7.4 to 3.4.5), and its caller notes the stack pointer before the call (cont.c,
- * fiber_setcontext()). Usually, the return address is directly below the noted stack pointer. But if the call is the last
- * call in its caller (2.7), the return address is some words above. A return address there is used only if the whole stack
- * can be unwound from it.
- *   end  the stack pointer that was noted: cont.machine.stack
+ * (coroutine/amd64/Context.S, 2.7.4 to 3.4.5), and its caller stores the stack pointer before the call (cont.c,
+ * fiber_setcontext()). Usually, the return address is directly below the stored stack pointer. But if the call is a
+ * tail call (2.7), the return address is some words above the stored stack pointer. rbdump uses a return address above
+ * the stored stack pointer only if rbdump can unwind the whole stack from there.
+ *   end  the stored stack pointer: cont.machine.stack
  * Returns false if there is not enough memory. In any case, the caller frees `ret` with native_walk_clear().
  */
 bool native_walk_fiber(const struct native_walker *walker, uint64_t end, const struct native_stack *stack,

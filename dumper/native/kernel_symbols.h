@@ -1,5 +1,5 @@
 /*
- * The names of the kernel's own functions, from /proc/kallsyms. The functions of modules and BPF programs are included.
+ * The names of the kernel's functions, from /proc/kallsyms. The functions of modules and BPF programs are included.
  */
 #ifndef RBDUMP_KERNEL_SYMBOLS_H
 #define RBDUMP_KERNEL_SYMBOLS_H

@@ -1,10 +1,10 @@
 /*
- * The machine code of a live process or a core: which function an address is in, and how to find the caller of that function.
- * Uses only the symbol tables and the call frame information (.eh_frame) of the mapped files. Stripped files have call
- * frame information, too. No debug info is read. Functions that were found are cached, so a second look-up of the same
- * address costs little.
+ * The machine code of a live process or a core: which function an address is in, and how to find the caller of that
+ * function. Uses only the symbol tables and the call frame information (.eh_frame) of the mapped files. Stripped files
+ * have call frame information, too. Debug info is not read. Functions that were found are cached, so a second look-up
+ * of the same address costs little.
  *
- * A process is not stopped. A file is read when an address in the file is first looked up. If the process maps
+ * Look-ups do not stop the process. A file is read when an address in the file is first looked up. If the process maps
  * another file later, for example a C extension, machine_code_function() finds this file, too.
  *
  * Only one thread at a time may use a struct machine_code.
@@ -29,14 +29,14 @@ struct machine_code;
 struct error *machine_code_open(pid_t pid, struct machine_code **ret);
 
 /*
- * Opens the files that a target had mapped when its mappings were last read, and reads no mappings again later. `target`
- * must outlive the result. Fails if there is not enough memory.
+ * Opens the files that a target had mapped when its mappings were last read. Does not read the mappings again later.
+ * `target` must outlive the result. Fails if there is not enough memory.
  */
 struct error *machine_code_of_target(struct target *target, struct machine_code **ret);
 void machine_code_close(struct machine_code *code); /* NULL is fine */
 
 enum machine_code_kind {
-	MACHINE_CODE_NONE,	/* rbdump knows of no code at the address */
+	MACHINE_CODE_NONE,	/* rbdump does not know of any code at the address */
 	MACHINE_CODE_GENERATED, /* the code is not from a file, so a JIT compiler probably made the code */
 	MACHINE_CODE_OF_FILE,
 };

@@ -26,7 +26,7 @@ struct mapped_file {
 
 /* A zeroed struct has no files. */
 struct mapped_files {
-	struct target *target; /* only the mappings and the files of this target are used */
+	struct target *target; /* the target; only its mappings and its files are used */
 	bool borrowed;	       /* the target belongs to the caller of mapped_files_of_target() */
 	struct mapped_file *of;
 	size_t count;
@@ -41,7 +41,8 @@ struct error *mapped_files_open(pid_t pid, struct mapped_files *ret);
 
 /*
  * Opens the files that a target had mapped when its mappings were last read. `target` must outlive the result. For a
- * core, the files are those of this system that have the right build-id. Fails if there is not enough memory.
+ * core, the function looks for these files on this system, and opens only those that target_open_file() accepts
+ * (target/core_files.h). Fails if there is not enough memory.
  */
 struct error *mapped_files_of_target(struct target *target, struct mapped_files *ret);
 void mapped_files_close(struct mapped_files *files);

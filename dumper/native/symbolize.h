@@ -1,9 +1,8 @@
 /*
- * Symbolizes addresses of a process or a core. The function and the offset of an address come from the symbol table: in
- * the mapped file, in its debug file, or compressed in the mapped file (.gnu_debugdata).
- * The inlined functions, the source file and the line come from debug info. The debug info is in the mapped ELF file,
- * or in a separate debug file. rbdump finds the debug file through the debuglink, in the build-id folders or through
- * debuginfod.
+ * Symbolizes addresses of a process or a core. The function and the offset of an address come from a symbol table. This
+ * table is in the mapped file, in its debug file, or in the compressed section .gnu_debugdata of the mapped file. The
+ * inlined functions, the source file and the line come from debug info. The debug info is in the mapped ELF file, or in
+ * a separate debug file. rbdump finds the debug file with the debuglink, in the build-id folders, or with debuginfod.
  *
  * rbdump does not stop the process to symbolize addresses. Only symbolizer_open() reads the process, so symbolize()
  * also works after the process has ended. rbdump reads a file's symbols and debug info when an address in the file is
@@ -66,8 +65,9 @@ struct symbolized {
 struct error *symbolizer_open(pid_t pid, struct symbolizer **ret);
 
 /*
- * Opens the files that a core had mapped: those of this system that have the right build-id. `core` must outlive the
- * result. Fails if there is not enough memory.
+ * Looks on this system for the files that the process of a core had mapped, and opens only those that
+ * target_open_file() accepts (target/core_files.h). `core` must outlive the result. Fails if there is not enough
+ * memory.
  */
 struct error *symbolizer_of_core(struct target *core, struct symbolizer **ret);
 void symbolizer_close(struct symbolizer *symbolizer); /* NULL is fine */

@@ -4,8 +4,8 @@
  * each address are cached, so a second step from the same address costs little.
  *
  * Some unwind rules are not supported. The rule for a saved register is supported only if the register is saved at a
- * fixed distance from the CFA (canonical frame address), or, as below a signal's handler, from the stack pointer. But
- * the CFA itself may be an expression, as in PLT stubs and in functions that align their stack.
+ * fixed distance from the CFA (canonical frame address) or from the stack pointer (as in the code to which a signal
+ * handler returns). But the CFA itself may be an expression, as in PLT stubs and in functions that align their stack.
  */
 #ifndef RBDUMP_UNWIND_H
 #define RBDUMP_UNWIND_H
@@ -26,7 +26,7 @@ struct unwind_registers {
 	uint32_t known; /* bit N is set if the register with the number N is known */
 	/*
 	 * `ip` is a return address. If a call is the last instruction of a function, the return address is in the next
-	 * function.
+	 * function. So the unwinder looks up `ip` - 1.
 	 */
 	bool is_caller;
 };
@@ -50,23 +50,23 @@ void unwinder_destroy(struct unwinder *unwinder); /* NULL is fine */
 enum unwind_result {
 	UNWIND_CALLER,	      /* the registers are those of the caller */
 	UNWIND_INTERRUPTED,   /* the registers are those of the function that a signal has interrupted */
-	UNWIND_OUTERMOST,     /* the function has no caller, as its call frame information says */
+	UNWIND_OUTERMOST,     /* the call frame information says that the function has no caller */
 	UNWIND_RETURNS_TO_0,  /* the return address is 0, so the function is the outermost, or the stack is damaged */
 	UNWIND_NO_RULE,	      /* there is no usable call frame information for the address */
 	UNWIND_NOT_SUPPORTED, /* a rule is not supported */
-	UNWIND_NOT_KNOWN,     /* a register is needed that is not known */
-	UNWIND_NOT_COPIED,    /* a word is needed that is not in the copy of the stack */
+	UNWIND_NOT_KNOWN,     /* a register that is needed is not known */
+	UNWIND_NOT_COPIED,    /* a word that is needed is not in the copy of the stack */
 	UNWIND_NOT_ABOVE,     /* the caller's frame would not be above the function's frame */
 };
 
 /*
- * Replaces the registers of a function with the registers of its caller. Does not change the registers unless the
- * result is UNWIND_CALLER or UNWIND_INTERRUPTED. The interrupted function and the handler can be on different stacks.
+ * Replaces the registers of a function with the registers of its caller. Changes the registers only if the result is
+ * UNWIND_CALLER or UNWIND_INTERRUPTED. The interrupted function and the handler can be on different stacks.
  */
 enum unwind_result unwind_next(struct unwinder *unwinder, struct unwind_registers *registers,
 			       const struct unwind_memory *memory);
 
-/* The same. Returns whether the caller was found, or the interrupted function. */
+/* Like unwind_next(), but returns whether the caller or the interrupted function was found. */
 bool unwind_step(struct unwinder *unwinder, struct unwind_registers *registers, const struct unwind_memory *memory);
 
 #endif

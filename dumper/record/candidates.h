@@ -4,8 +4,8 @@
  * any process on the machine can be a candidate, not only a descendant. Most candidates never run Ruby, so rbdump must
  * spend very little CPU time on each candidate. To look at a candidate, rbdump starts a capture (capture.h). The
  * capture checks for a short time whether the candidate is a Ruby process. rbdump looks at each new candidate twice,
- * 0.5 s apart. After each exec of a candidate, rbdump looks at this candidate two more times. rbdump skips these looks
- * if another process that ran the same program was not a Ruby process. Apart from these looks, rbdump looks at a
+ * 0.5 s apart. After each exec of a candidate, rbdump looks at this candidate two more times. rbdump skips all of these
+ * looks if another process with the same program was not a Ruby process. Apart from these looks, rbdump looks at a
  * candidate only rarely. The rare looks are needed to find candidates that load Ruby's library late.
  *
  * If the kernel permits it, rbdump receives a report of each exec (execs.h). In addition, rbdump checks once per second
@@ -32,7 +32,7 @@ struct program {
 struct candidate {
 	pid_t pid;
 	uint64_t started;	/* pid and start time together identify one process */
-	int memory_fd;		/* descriptor of /proc/PID/mem; -1 if that file or /proc/PID/maps cannot be read */
+	int memory_fd;		/* descriptor of /proc/PID/mem; -1: not open (no permission, or too many open files) */
 	uint64_t address;	/* an address that was mapped when `memory_fd` was opened */
 	struct program program; /* the program that the candidate runs; used only if `memory_fd` is -1 */
 	bool fresh;		/* the candidate was just started or has just called exec, so it might soon run Ruby */
@@ -58,15 +58,14 @@ struct candidate_list {
 void candidates_clear(struct candidate_list *list);
 
 /*
- * Begins an update of the list. The caller then calls candidates_see() for each descendant, and ends the update with
- * candidates_sweep().
+ * Begins an update of the list. The caller then calls candidates_see() for each process that can be a candidate, and
+ * ends the update with candidates_sweep().
  */
 void candidates_begin(struct candidate_list *list);
 
 /*
- * Notes that a descendant exists. Adds the descendant to the list if it is new. Returns false if there is not enough
- * memory.
- *   fresh  whether the descendant was just started
+ * Notes that a process exists. Adds the process to the list if it is new. Returns false if there is not enough memory.
+ *   fresh  whether the process was just started
  */
 bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bool fresh, uint64_t now_ns);
 

@@ -32,11 +32,15 @@ void capture_begin_part(struct capture_control *control, uint32_t part, uint64_t
 struct capture_options {
 	uint32_t process; /* the number of the process in the recording */
 	pid_t pid;
-	bool awaited;  /* the user gave the pid without --children, so a process that does not run Ruby is an error */
+	/* The user gave the pid without --children, so it is an error if the process does not run Ruby. */
+	bool awaited;
 	bool descends; /* process found by --children or --all; if it does not run Ruby in time, the capture gives up */
-	/* If `descends` is true: how long the capture waits for the process to become a Ruby process. `patience_ns`
-	   applies only if the process does not run Ruby at all (`no_ruby` of struct error), and did not run Ruby
-	   before. Otherwise, WAIT_NS in capture.c applies. */
+	/*
+	 * If `descends` is true: how long the capture waits for the process to become a Ruby process. `patience_ns`
+	 * applies only if the process does not run Ruby at all (`no_ruby` of struct error), and did not run Ruby
+	 * before. Otherwise, WAIT_NS in capture.c applies. But if rbdump has no permission to read the process, and the
+	 * process did not run Ruby before, the capture does not wait.
+	 */
 	long patience_ns;
 	bool launched; /* rbdump has started the process */
 	double rate;
@@ -62,7 +66,7 @@ struct capture_options {
 };
 
 enum capture_what {
-	CAPTURE_RECORDS, /* records follow; without any, the message says that the capture has begun a new part */
+	CAPTURE_RECORDS, /* records may follow; the capture also sends this message when it begins a new part */
 	CAPTURE_ERROR,	 /* the target cannot be recorded; the error message follows */
 	CAPTURE_NO_RUBY, /* the capture ends now, because the target did not run Ruby in time; no message follows */
 	CAPTURE_END,	 /* the capture ends for another reason (such as the target's end); no message follows */

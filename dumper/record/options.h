@@ -25,7 +25,7 @@ struct record_options {
 	/* Record all Ruby processes that rbdump can see on this machine. In this case, there are no pids and no
 	   command. */
 	bool all;
-	/* If `all` is set, the next two members limit which processes are recorded. */
+	/* If `all` is set, `cgroup` and `of_user` limit which processes are recorded. */
 	const char *cgroup; /* record only processes in or below this cgroup (owner_cgroup_is_below()); NULL: all */
 	bool of_user;	    /* record only processes of the user `user` */
 	uid_t user;

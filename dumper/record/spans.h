@@ -56,7 +56,7 @@ enum spans_request spans_add(struct spans *spans, const struct session *session,
 void spans_forget_threads(struct spans *spans);
 
 /*
- * Appends all records that are new since the last call of spans_take() to `ret`. Splits each span that is still in
+ * Appends to `ret` all records that are new since the last call of spans_take(). Splits each span that is still in
  * progress: the span ends now, and a new span continues it.
  *   counts  receives the sample counts of this part so far; may be NULL
  * Returns false if this call or any earlier call ran out of memory.

@@ -47,9 +47,9 @@ bool stack_nodes_are_late(const struct stack_nodes *nodes, const struct stack_no
 void stack_nodes_forget(struct stack_nodes *nodes);
 
 /*
- * When a recording gets new tables, the remembered nodes get new numbers. stack_nodes_count() returns how many nodes
- * are saved. stack_nodes_save() copies the old numbers to `ret`. stack_nodes_restore() takes the new numbers from
- * `from`, in the same order.
+ * When a recording gets new tables, the remembered nodes get new numbers. stack_nodes_save() copies the old numbers to
+ * `ret`. stack_nodes_count() returns how many numbers stack_nodes_save() copies. stack_nodes_restore() takes the new
+ * numbers from `from`, in the same order.
  */
 size_t stack_nodes_count(void);
 void stack_nodes_save(const struct stack_nodes *nodes, uint32_t *ret);

@@ -23,15 +23,15 @@ struct stacks_functions {
 
 /*
  * Adds a decoded stack to the tables. If the tables already contain this stack, adds nothing. Returns the node of the
- * stack; UINT32_MAX if there is not enough memory. `functions` must be cleared when new tables begin. A torn or
+ * stack; UINT32_MAX if there is not enough memory. The caller must clear `functions` when new tables begin. A torn or
  * unreadable stack becomes one frame. The name of this frame gives the reason, such as "(torn: window)".
  */
 uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
 
 /*
  * Adds a frame named "(torn: window)" to a stack, as the new innermost frame. This frame stands for a frame that Ruby
- * may not have finished when the stack was copied. `node` is the node of the stack before the call. Returns the new
- * node; UINT32_MAX if there is not enough memory.
+ * may not have written completely when the stack was copied. `node` is the node of the stack before the call. Returns
+ * the new node; UINT32_MAX if there is not enough memory.
  */
 uint32_t stacks_add_window(struct profile *tables, uint32_t node);
 

@@ -34,8 +34,8 @@ void encoder_process(struct encoder *encoder, const struct profile_process *proc
 void encoder_thread(struct encoder *encoder, uint32_t id, const struct profile_thread *thread);
 
 /*
- * Adds a span. Rounds the start and the end of the span down to microseconds, and writes the difference as the length.
- * In this way, adjacent spans of a thread stay adjacent.
+ * Adds a span. Rounds the start and the end of the span down to microseconds. Writes the time between the rounded start
+ * and the rounded end as the span's weight. In this way, adjacent spans of a thread stay adjacent.
  */
 void encoder_span(struct encoder *encoder, const struct profile_span *span);
 
@@ -49,12 +49,12 @@ void encoder_span(struct encoder *encoder, const struct profile_span *span);
  */
 bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool new_file);
 
-/* Returns how much memory the tables and the times of threads use, in bytes. */
+/* Returns the size of the tables, plus the size of the array with the end of each thread's last span, in bytes. */
 size_t encoder_memory(const struct encoder *encoder);
 
 /*
  * Appends to `ret` all records that were added since the last call of encoder_take(), and then a record of `counts`.
- *   now_ns  the current time, in ns since time 0 of the current file
+ *   now_ns  the current time, in ns since the start time of the current file
  */
 void encoder_take(struct encoder *encoder, uint64_t now_ns, const struct profile_counts *counts,
 		  struct byte_buffer *ret);

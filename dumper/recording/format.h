@@ -29,8 +29,8 @@ enum record {
 	 */
 	RECORD_THREAD = 'T',
 	RECORD_FUNCTION = 'F', /* fields: process, kind, first line (signed), name, label, path, absolute path */
-	RECORD_FRAMES = 'L',   /* fields: process; then for each frame: its function, its line (signed) */
-	RECORD_NODES = 'N',    /* fields: process; then for each node: its id minus the id of its parent, its frame */
+	RECORD_FRAMES = 'L',   /* fields: process; then for each frame: its function and its line (signed) */
+	RECORD_NODES = 'N',    /* fields: process; then for each node: its id minus its parent's id, and its frame */
 	RECORD_WAKER = 'W',    /* fields: process, the waker's pid, the waker's tid, the name of the waker's process */
 	RECORD_SPANS = 'R',    /* fields: process; then rows (see below) */
 	RECORD_RESET = 'X',    /* fields: process. After this record, the process's ids start again (see above). */
@@ -47,7 +47,7 @@ enum record {
  * thread, weight, count, a byte (state | verdict << 4), node. If the state is SAMPLE_BLOCKED, the row has one more
  * number: 1 + the number of the system call, or 0 if the system call is not known. If the bit RECORDING_WAKER is set in
  * the byte with the state, the row has one more number: the id of the waker (the thread that ended the wait). The bit
- * RECORDING_ESTIMATED is set in the byte with the state if the stack was copied outside the time of the span
+ * RECORDING_ESTIMATED is set in the byte with the state if the stack was copied at another time, and chosen for this span
  * (sampling/time_line.h).
  */
 #define RECORDING_WAKER	    0x40u

@@ -39,7 +39,7 @@ struct profile_process {
 	 * "3.3.7 3.3.11" (see layout_releases()). Otherwise NULL.
 	 */
 	const char *layout_releases;
-	const char *mode;   /* the mode in which the process was sampled; NULL (older recordings): the profile's mode */
+	const char *mode;   /* the mode in which the process was sampled; NULL: the profile's mode (older recordings) */
 	const char *cgroup; /* the path of the cgroup, as rbdump saw it (cgroups(7)); NULL if not known */
 	uint64_t begin_ns;  /* when rbdump first looked at the process */
 	uint64_t end_ns;    /* when rbdump last looked at the process */
@@ -55,8 +55,8 @@ struct profile_thread {
 	bool main;
 	uint64_t ractor; /* the number of the thread's ractor; the first ractor has number 1 */
 	/*
-	 * Tells the threads of one capture apart, even if they have the same tid, one after the other. The upper 32 bits
-	 * are the same for all threads of a capture. 0: not known.
+	 * Each thread of a capture has its own serial, even if the thread has got the tid of a thread that has ended. The
+	 * upper 32 bits are the same for all threads of a capture. 0: not known.
 	 */
 	uint64_t serial;
 };
@@ -74,7 +74,7 @@ struct profile_function {
 	const char *name;  /* the name to show, qualified by class: "block in Foo#bar" */
 	const char *label; /* the label that this Ruby prints; the same as `name` if this Ruby prints no label */
 	const char *path;  /* NULL if there is no path; always NULL for a C function */
-	const char *absolute_path; /* NULL if there is no absolute path (eval) */
+	const char *absolute_path; /* NULL if there is no absolute path, as for code from eval */
 	int64_t first_line;	   /* the first line of the function's code; 0 if not known */
 };
 
@@ -101,14 +101,14 @@ struct profile_waker {
 /* Consecutive samples in which a thread had the same stack and state. */
 struct profile_span {
 	uint64_t start_ns;  /* the start of the time that the span covers */
-	uint64_t weight_ns; /* the wall-clock time that the span covers; not `count` divided by the rate */
+	uint64_t weight_ns; /* the wall-clock time that the span covers; can differ from `count` divided by the rate */
 	uint32_t count;	    /* number of samples, at least 1 */
 	uint32_t thread;    /* index */
 	uint32_t node;	    /* index of the stack's node; 0 if no stack is known */
 	int16_t syscall;    /* for SAMPLE_BLOCKED: number of the system call; -1 if not known */
 	uint8_t state;	    /* enum sample_state */
 	uint8_t verdict;    /* enum verdict */
-	bool estimated;	    /* the thread was not seen with this stack in this span (sampling/time_line.h) */
+	bool estimated;	    /* the stack was copied at another time, and chosen for this span (sampling/time_line.h) */
 	/*
 	 * The index of the waker that ended the wait, plus 1. 0 if the waker is not known, if the wait did not end with
 	 * this span, if an interrupt ended the wait, or if the thread did not wait.
@@ -176,10 +176,11 @@ bool profile_add_span(struct profile *profile, const struct profile_span *span);
 uint32_t profile_find_process(const struct profile *profile, pid_t pid, uint64_t started);
 
 /*
- * Finds the thread of the profile that is the same thread as `thread`, maybe from another recording. Returns its index;
- * UINT32_MAX if not found. A thread with the same process and serial is the same. If there is none, the first thread that
- * was added with the same process, tid, name, ractor and `main` counts as the same. But this is so only if the tid is known,
- * and if the serials do not say that one capture saw two threads.
+ * Finds `thread` in the profile. `thread` can come from another recording. Returns the index in the profile; UINT32_MAX
+ * if not found. A thread of the profile is the same thread if it has the same process and the same serial. If the profile
+ * has no such thread, but the tid of `thread` is known, takes the first thread that was added with the same process, tid,
+ * name, ractor and `main`. But if the serials of this thread and of `thread` show that both are from one capture, they are
+ * different threads, and the function returns UINT32_MAX.
  */
 uint32_t profile_find_thread(const struct profile *profile, const struct profile_thread *thread);
 

@@ -11,7 +11,7 @@
 /* The result of reading one recording. */
 struct recording_state {
 	bool finished; /* the recording was finished properly */
-	/* A message that tells what is wrong with the recording; NULL if nothing is wrong. The caller frees the
+	/* A message that says what is wrong with the recording; NULL if nothing is wrong. The caller frees the
 	   message. */
 	char *damage;
 };

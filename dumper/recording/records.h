@@ -16,7 +16,7 @@ struct record_reader {
 	bool has_head, finished;
 	const char *what; /* what is wrong with the recording; NULL if nothing is wrong */
 	bool no_memory;
-	uint64_t offset_us;		/* time 0 of the recording, in us since time 0 of the profile */
+	uint64_t offset_us;		/* start time of the recording, in us since the start time of the profile */
 	struct process_map **processes; /* indexed by process number; NULL for a process without a record */
 	size_t nr_processes, processes_capacity;
 	/* How many generations of ids have begun, in all processes together. Within a generation, each id in the

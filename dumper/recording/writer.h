@@ -13,7 +13,7 @@ struct recording_writer;
 
 /* The contents of the head of a recording. */
 struct recording_head {
-	struct timespec start; /* time 0, by CLOCK_REALTIME */
+	struct timespec start; /* the start time of the recording (CLOCK_REALTIME) */
 	double rate;
 	const char *mode;
 	char *const *command; /* the command that rbdump started; NULL if rbdump started no command */

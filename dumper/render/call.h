@@ -11,7 +11,7 @@
 
 struct json_t;
 
-/* The size of a point in time as text, with the NUL. */
+/* The size of the buffer for call_format_time(), in bytes, with the NUL. */
 #define CALL_TIME 64
 
 /*
@@ -21,13 +21,14 @@ struct json_t;
 void call_format_time(int64_t ns, char ret[CALL_TIME]);
 
 /*
- * Appends what a thread does, in words: `reads from fd 7`, `waits for fd 5 (read), fd 9 (read), for at most 5 s`.
- * Appends nothing if rbdump does not know what the call waits for.
+ * Appends words that say what the thread does in the call: `reads from fd 7`,
+ * `waits for fd 5 (read), fd 9 (read), for at most 5 s`. Appends nothing if the call is not decoded (`action` is NULL).
  */
 void call_add_sentence(struct text *text, const struct call *call);
 
 /*
- * Appends what a descriptor is, in words: `pipe, written by process 12 (cat) fd 1`. Appends nothing if nothing is known.
+ * Appends words that say what a descriptor is: `pipe, written by process 12 (cat) fd 1`. Appends nothing if rbdump knows
+ * nothing about the descriptor.
  */
 void call_add_descriptor(struct text *text, const struct facts *facts);
 
@@ -38,7 +39,7 @@ void call_add_descriptor(struct text *text, const struct facts *facts);
  */
 void call_print(const struct call *call, const char *dim, const char *reset, FILE *stream);
 
-/* Returns the call as a JSON object (doc/json.md). The caller owns it. NULL if there is not enough memory. */
+/* Returns the call as a JSON object (doc/json.md) that the caller owns; NULL if there is not enough memory. */
 struct json_t *call_json(const struct call *call);
 
 #endif

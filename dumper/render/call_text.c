@@ -127,7 +127,7 @@ static void put_missing(enum call_missing missing, FILE *stream)
 {
 	static const char *const why[] = {
 	    [CALL_RAN_ON] = "the thread has run since its stack was copied",
-	    [CALL_OUT_OF_TIME] = "there was no time left to read it",
+	    [CALL_OUT_OF_TIME] = "there was no time left to read the call",
 	};
 
 	fprintf(stream, "  (system call not shown: %s)\n", why[missing]);

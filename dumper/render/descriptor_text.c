@@ -34,7 +34,7 @@ static void add_ends(struct text *text, const struct facts *facts, const char *v
 	if (is(missing, "out-of-time"))
 		text_format(text, " (not searched further)");
 	else if (is(missing, "refused") && ends && ends->nr_items == 0)
-		text_format(text, " (rbdump may not read the descriptors of all processes)");
+		text_format(text, " (rbdump is not permitted to read the descriptors of some processes)");
 }
 
 static void add_pipe(struct text *text, const struct facts *facts, const char *kind)

@@ -12,8 +12,8 @@
 struct json_t;
 
 /*
- * Writes lines of text that belong below a frame: self, local variables, and lines of the source. Variables of the enclosing
- * code that an older frame shows are left out.
+ * Writes lines of text that belong below a frame: self, local variables, and lines of the source. A variable of the
+ * enclosing code is omitted if an older frame of the stack shows it, too.
  *   dim, bold, reset  codes for a terminal; can be empty
  */
 void details_text(const struct trace_frame *frame, const char *dim, const char *bold, const char *reset, FILE *stream);
@@ -21,7 +21,7 @@ void details_text(const struct trace_frame *frame, const char *dim, const char *
 /* Writes the arguments of the process as lines of text. Writes nothing if `arguments` is NULL. */
 void details_text_arguments(const struct trace_arguments *arguments, const char *bold, const char *reset, FILE *stream);
 
-/* Adds what is known to the JSON object of a frame. */
+/* Adds the details that are known about a frame to the JSON object of the frame. */
 void details_json(const struct trace_frame *frame, struct json_t *object);
 
 /* The arguments of the process as a JSON object; JSON's null if `arguments` is NULL. */

@@ -1,6 +1,6 @@
 /*
  * A flame graph: a single HTML file that needs nothing else. The page (flamegraph/) contains a tree as JSON, in tables of
- * numbers; page.html describes them.
+ * numbers. page.html describes these tables.
  *
  * Names and paths can be any text. They are escaped, so that they cannot end the HTML element that contains the JSON.
  */
@@ -22,19 +22,19 @@ struct flame_function {
 #define FLAME_GROUP UINT32_MAX
 
 struct flame_node {
-	uint32_t parent;   /* index; less than the index of this node, except for node 0, which is the root */
-	uint32_t function; /* index; FLAME_GROUP: the node is the root, or stands for a process or a thread */
+	uint32_t parent;   /* index of the parent, which is less than the index of this node; 0 for node 0, the root */
+	uint32_t function; /* index of the function; FLAME_GROUP if the node is the root, a process or a thread */
 	int64_t line;	   /* 0: none */
 	const char *group; /* for a group: its name */
 };
 
-/* A tree, or two that are compared (two sides). */
+/* A tree (one side), or two trees that are compared (two sides). */
 struct flame_page {
 	const char *title, *remark; /* `remark` can be NULL */
 	const char *by;		    /* the view: one of VIEWS in text.js */
-	bool bytes;		    /* weights are bytes, and samples are objects; else weights are nanoseconds */
+	bool bytes;		    /* true: weights are in bytes, and samples are objects; false: weights are in ns */
 	size_t nr_sides, nr_states, nr_functions, nr_nodes;
-	/* All functions below are called with `context`, and with indexes that are less than the numbers above. */
+	/* Each function below is called with `context`, and with indexes that are less than the nr_ numbers above. */
 	const void *context;
 	const char *(*state)(const void *context, size_t state);
 	struct flame_function (*function)(const void *context, size_t function);
@@ -42,14 +42,14 @@ struct flame_page {
 	/* For the stacks that end at a node: the weight in one state, and the number of samples. */
 	uint64_t (*weight)(const void *context, size_t side, size_t node, size_t state);
 	uint64_t (*samples)(const void *context, size_t side, size_t node);
-	/* Writes a JSON object that says what a side is: see page.html. */
+	/* Writes a JSON object that describes a side (see `profiles` in page.html). */
 	void (*write_side)(const void *context, size_t side, FILE *stream);
 };
 
 /* Writes the page. Returns false if there is not enough memory. The caller checks the stream. */
 bool flame_page_write(const struct flame_page *page, FILE *stream);
 
-/* Writes one member of a JSON object, and a comma; NULL is written as "". For write_side(). */
+/* Writes one member of a JSON object, and a comma; NULL is written as "". For use in write_side(). */
 void flame_page_write_text(const char *name, const char *value, FILE *stream);
 
 #endif

@@ -9,8 +9,8 @@
 #include "render/text_parts.h"
 
 /*
- * Writes the heading, without a newline. Names that differ only in their last number are joined. Long lists are cut, and say
- * how many they leave out. Suspended fibers are listed by their addresses.
+ * Writes the heading, without a newline. Names that differ only in their last number are joined. A long list is cut off, and
+ * ends with the number of elements that are omitted. Suspended fibers are listed by their addresses.
  *   threads  the array of threads; the members of the fold are indexes in this array
  */
 void text_put_folded(const struct trace_thread *threads, const struct fold *of, bool with_ractor,

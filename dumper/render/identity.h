@@ -8,7 +8,9 @@
 
 #include "trace/trace.h"
 
-/* Writes the identity of a thread, after a space: its tid, whether it is the main thread, its name, and its ractor. */
+/*
+ * Writes the identity of a thread: its tid, whether it is the main thread, its name, and its ractor. Begins with a space.
+ */
 void identity_print(const struct trace_thread *thread, bool with_ractor, FILE *stream);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What is added to the JSON of a dump if rbdump looks at the process several times. Only the .c files of render.h include
+ * Adds members to the JSON of a dump if rbdump looks at the process several times. Only the .c files of render.h include
  * this header.
  */
 #ifndef RBDUMP_LOOKS_JSON_H
@@ -10,9 +10,10 @@
 #include "trace/trace.h"
 
 /*
- * Adds which look it is, and what each thread has done since the previous look. If there is not enough memory, the next
- * render_json_write() fails (json_build.h).
- *   root  the object of the trace; its array `threads` is in the order of the trace; NULL if there was not enough memory
+ * Adds the member `look` to the dump: which look this is. Adds the member `progress` to each thread: what the thread has
+ * done since the previous look. If there is not enough memory, the next render_json_write() fails (json_build.h).
+ *   root  the JSON object of the trace, with the array `threads` in the order of trace->threads; NULL if there was not enough
+ *         memory to make the object
  */
 void looks_json_add(json_t *root, const struct trace *trace);
 

@@ -162,7 +162,7 @@ static void put_last_waits(const struct shown *shown, const size_t *entries, siz
 	const struct trace *last = shown->merged->last;
 
 	if (text_put_waits(last, entries, count, shown->palette, shown->stream) && only_of_last)
-		fprintf(shown->stream, "  %s(as in look %u; different in other looks with this stack)%s\n",
+		fprintf(shown->stream, "  %s(as in look %u; different in some other looks with this stack)%s\n",
 			shown->palette->dim, last->look.number, shown->palette->reset);
 }
 

@@ -15,7 +15,7 @@ struct json_t;
 /* How text is shown. */
 struct render_style {
 	bool colour; /* use ANSI colours */
-	bool all;    /* show each thread alone, in Ruby's order; otherwise as fold() says (fold.h) */
+	bool all;    /* true: show each thread alone, in Ruby's order; false: as fold() decides (fold.h) */
 	/* render_text() shows only this many innermost frames of each thread, and says how many more there are; 0: all */
 	size_t frames;
 };
@@ -33,39 +33,39 @@ void render_text(const struct trace *trace, const struct render_style *style, FI
 bool render_json(const struct trace *trace, FILE *stream);
 
 /*
- * Writes several looks, merged, as text for people: each thread with the stacks that it had, and the number of looks in
- * which it had each stack.
- *   merged  merged_finish() was called, and there was at least one look
+ * Writes merged looks as text for people: each thread with the stacks that it had, and for each stack the number of looks
+ * in which the thread had this stack.
+ *   merged  at least one look, after merged_finish()
  *   wanted  how many looks the user wanted
  */
 void render_merged_text(const struct merged *merged, unsigned int wanted, const struct render_style *style,
 			FILE *stream);
 
 /*
- * Writes several looks, merged, as JSON: the object of the last look, as render_json() writes it, with a member `looks`.
+ * Writes merged looks as JSON: the object that render_json() writes for the last look, with the additional member `looks`.
  * Returns false if there is not enough memory.
- *   interval_s  the time between two looks that the user wanted
+ *   interval_s  the time from one look to the next, in seconds, as the user wanted it
  */
 bool render_merged_json(const struct merged *merged, unsigned int wanted, double interval_s, FILE *stream);
 
 /*
- * Returns the object that render_json() writes. The caller owns the object. If there is not enough memory, returns NULL, or an
- * object that lacks something; the next render_json_write() then fails (json_build.h).
+ * Returns the object that render_json() writes. The caller owns the object. If there is not enough memory, returns NULL or an
+ * incomplete object. In both cases, the next call of render_json_write() fails (json_build.h).
  */
 struct json_t *render_json_object(const struct trace *trace);
 
 /*
  * Writes a JSON value (jansson's json_t). Escapes every control character in the strings of the value (see
- * text_control()), because jansson itself escapes only the C0 control characters. Returns false if `root` is NULL, if
- * something could not be added to a value before (json_build.h; then it writes nothing), if there is not enough memory,
- * or if the stream fails.
+ * text_control()), because jansson itself escapes only the C0 control characters. If json_build_failed() is
+ * true, writes nothing, and returns false. Also returns false if `root` is NULL, if there is not enough memory, or if the
+ * stream fails.
  *   flags  as for json_dumpf()
  */
 bool render_json_write(const struct json_t *root, size_t flags, FILE *stream);
 
 /*
  * Returns the frames of one thread as a JSON array (jansson's json_t). The caller owns the array. If there is not enough
- * memory, it fails as render_json_object() does.
+ * memory, returns NULL or an incomplete array. In both cases, the next call of render_json_write() fails (json_build.h).
  */
 struct json_t *render_json_frames(const struct trace_thread *thread);
 

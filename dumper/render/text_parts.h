@@ -1,6 +1,6 @@
 /*
- * The parts of text that the .c files of render.h share. Only these .c files include this header. Each function writes to
- * `stream`, and escapes what comes from the target.
+ * Functions that write parts of the text for people. The .c files of render.h share these functions, and only these .c files
+ * include this header. Each function writes to `stream`, and escapes what comes from the target.
  *   palette      the colours, as text_palette() gives them
  *   with_ractor  name the ractor of each thread
  */
@@ -16,7 +16,7 @@
 /* ANSI SGR codes; empty strings without colour. */
 struct palette {
 	const char *reset, *bold, *dim, *path, *label, *bad;
-	const char *running, *waiting, *blocked; /* states; idle ones are dim */
+	const char *running, *waiting, *blocked; /* for states; idle states have `dim` */
 };
 
 const struct palette *text_palette(bool colour);
@@ -45,40 +45,41 @@ void text_put_state(enum trace_state state, const struct palette *palette, FILE 
 /* The state of a suspended fiber, the thread that it belongs to, and what it waits for. */
 void text_put_fiber_of(const struct trace_thread *thread, bool with_ractor, FILE *stream);
 
-/* The beginning of a heading: `Thread 4711 (main) `; for a suspended fiber, all that is known of it. */
+/* The beginning of a heading: `Thread 4711 (main) `; for a suspended fiber, all that is known about it. */
 void text_put_subject(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream);
 
 /*
- * In brackets: the verdict and its reason, unless the stack is complete; and a mark if native frames may be in wrong places.
+ * In brackets: if the stack is not complete, the verdict and its reason. Also in brackets: a remark if native frames may be
+ * in wrong places.
  */
 void text_put_verdict(const struct trace_thread *thread, const struct palette *palette, FILE *stream);
 
-/* Each deadlock, in front of all threads; nothing if there is none. */
+/* The deadlocks, which are shown before all threads. Writes nothing if there are no deadlocks. */
 void text_put_deadlocks(const struct trace *trace, const struct palette *palette, FILE *stream);
 
 /*
- * What threads wait for and hold, with their system calls: each different text once, and only some if there are many. Returns
- * whether anything was written.
+ * What threads wait for and hold, and their system calls. If several threads have the same text, it is written only once. If
+ * there are many different texts, only some are written. Returns whether anything was written.
  *   indexes, count  the threads, as indexes in trace->threads
  */
 bool text_put_waits(const struct trace *trace, const size_t *indexes, size_t count, const struct palette *palette,
 		    FILE *stream);
 
-/* What a thread waits for and holds, as far as it is the same in several looks (waits_text.h). */
+/* What a thread waits for and holds: only the facts that waits_text_lasting() writes (waits_text.h). */
 void text_put_lasting_waits(const struct trace *trace, size_t index, const struct palette *palette, FILE *stream);
 
-/* All threads and fibers. Idle ones with the same stack are shown as one, unless the style asks to show each alone. */
+/* All threads and fibers. fold() decides which are shown as one (fold.h), unless the style asks to show each alone. */
 void text_put_threads(const struct trace *trace, const struct render_style *style, bool with_ractor, FILE *stream);
 
-/* The line that says which of several looks this is; nothing for the only look. */
+/* The line that says which of several looks this is. Writes nothing if there is only one look. */
 void text_put_look(const struct trace_look *look, const struct palette *palette, FILE *stream);
 
-/* The line that names the threads that have ended since the previous look; nothing if there are none. */
+/* The line that names the threads that have ended since the previous look. Writes nothing if no thread has ended. */
 void text_put_gone(const struct trace_look *look, const struct palette *palette, FILE *stream);
 
 /*
- * What a thread, or `count` threads that are shown as one, have done since the previous look: `; moved; 0.98 s CPU`. Nothing
- * if there was no previous look.
+ * What a thread has done since the previous look, or what `count` threads that are shown as one have done:
+ * `; moved; 0.98 s CPU`. Writes nothing if there was no previous look.
  */
 void text_put_progress(const struct trace_progress *progress, size_t count, const struct palette *palette,
 		       FILE *stream);

@@ -16,12 +16,12 @@ struct json_t *waits_json_lock(const struct trace *trace, const struct trace_thr
 /* "holds" of a thread: an array. */
 struct json_t *waits_json_holds(const struct trace_thread *thread);
 /*
- * "waits" of a thread whose stack was the same in several looks: an object with "lock" and "holds". These two have only
- * the facts that trace_same_waits() compares. A holder has no index, because an index is valid only in the list of one
- * trace.
+ * "waits" of a thread whose stack was the same in several looks: an object with "lock" and "holds". "lock" and "holds"
+ * contain only the facts that trace_same_waits() compares. A holder has no index, because an index is valid only in the
+ * thread list of one trace.
  */
 struct json_t *waits_json_lasting(const struct trace *trace, const struct trace_thread *thread);
-/* "deadlocks" of the process: an array, or null if they are not known. */
+/* "deadlocks" of the process: an array, or null if rbdump does not know the deadlocks. */
 struct json_t *waits_json_deadlocks(const struct trace *trace);
 
 #endif

@@ -13,19 +13,21 @@ struct waits_style {
 	const char *reset, *bold, *bad;
 };
 
-/* Writes each deadlock, before all threads. Writes nothing if there is none. */
+/* Writes the deadlocks, which are shown before all threads. Writes nothing if there are no deadlocks. */
 void waits_text_deadlocks(const struct trace *trace, const struct waits_style *style, FILE *stream);
 
 /*
- * Writes what an entry waits for, the chain of threads and fibers that must continue before the entry can continue, and the
- * objects that the entry holds and others wait for. Writes nothing if there is nothing to say.
- *   index  of the entry in trace->threads
+ * Writes what a thread or fiber (an entry) waits for. Also writes the chain of threads and fibers that must continue before
+ * the entry can continue, and each object that the entry holds and for which others wait. Writes nothing if there is
+ * nothing to say.
+ *   index  the index of the entry in trace->threads
  */
 void waits_text_entry(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream);
 
 /*
- * The same, but only the facts that are the same in all looks for which trace_same_waits() is true. So the chain, the number
- * of those that wait, and the number of elements in a queue are omitted.
+ * Like waits_text_entry(), but writes only the facts that trace_same_waits() compares: if it is true for several looks, these
+ * facts are the same in all of these looks. So the chain, the number of threads and fibers that wait for an object, and the
+ * number of elements in a queue are omitted.
  */
 void waits_text_lasting(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream);
 

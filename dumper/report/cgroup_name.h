@@ -11,7 +11,7 @@
 /*
  * Appends the name of the innermost container of a cgroup. For docker, podman and Kubernetes, this name is the first
  * twelve digits of the container's id, as these programs print it. For LXC, appends the name of the container. Returns
- * false if the path names no container.
+ * false if the path does not name a container.
  *   cgroup  a path such as "/system.slice/docker-3f2a….scope"; NULL is fine
  */
 bool cgroup_container(const char *cgroup, struct text *ret);

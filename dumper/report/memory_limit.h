@@ -28,7 +28,7 @@ struct memory_limit {
  */
 struct memory_limit memory_limit_set(size_t mib);
 
-/* Restores the previous limit, if memory_limit_set() has lowered it. */
+/* If memory_limit_set() has lowered the limit, restores the previous limit. */
 void memory_limit_lift(const struct memory_limit *limit);
 
 #endif

@@ -13,8 +13,8 @@
  * conditions is false, rbdump cannot judge the frame: the frame is undecided.
  *
  * If the name in the call data is the name of the frame's method, the frame agrees with the call. If the two names
- * differ, the result depends on the three conditions below. The frame contradicts the call if all three conditions are
- * true. Otherwise, the frame is undecided.
+ * differ, the result depends on three other conditions. The frame contradicts the call if all of these conditions are
+ * true. Otherwise, the frame is undecided. The conditions are:
  *   - The send itself, and not C code, has called the frame's method. During a send, C code without a frame of its own
  *     can call other methods, too. For example, `h[key]` calls `key.hash` if `h` is a Hash. If a frame has the flag
  *     VM_FRAME_FLAG_FINISH, C code has called the frame's method (see below). But the frame of a C function never has

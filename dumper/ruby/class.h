@@ -9,7 +9,7 @@
 #include "ruby/value.h"
 
 /*
- * Whether a layout tells where Ruby keeps class paths. If this Ruby has no struct member for class paths, rbdump also
+ * Whether a layout says where Ruby keeps class paths. If this Ruby has no struct member for class paths, rbdump also
  * needs the symbol table to find a class path.
  */
 bool class_has_paths(const struct layout *layout);
@@ -49,22 +49,24 @@ void class_add_prefix(const struct ruby *ruby, struct access *access, uint64_t o
 
 /*
  * The class of an object, as Object#class returns it: the first class in the hierarchy of `klass` that is neither a
- * singleton class nor an included module (object.c, rb_class_real). Returns 0 if there is none, or if it cannot be read.
+ * singleton class nor an included module (object.c, rb_class_real). Returns 0 if there is no such class, or if a class
+ * in the hierarchy cannot be read.
  *   klass  RBasic.klass of the object
  */
 uint64_t class_real(struct access *access, uint64_t klass);
 
 /*
- * The first class above `klass` that is neither a singleton class nor an included module. Returns 0 if there is none, or
- * if it cannot be read.
+ * The first class above `klass` that is neither a singleton class nor an included module. Returns 0 if there is no such
+ * class, or if a class in the hierarchy cannot be read.
  */
 uint64_t class_real_superclass(struct access *access, uint64_t klass);
 
 /*
  * The value of an instance variable of a class, by its name. Returns 0 if the class has no instance variable of that
- * name. Searches at most 256 instance variables. If there may be more, and the variable is not among these, sets
- * access->failed. Up to 3.1, a class has a table of its instance variables in its rb_classext_struct, by ID; in 3.2, the
- * shape of the class tells where they are. For later Rubies, always returns 0: see class_ivars_in_order().
+ * name. Searches at most 256 instance variables. If the variable is not among these 256, but the class may have more,
+ * sets access->failed. Up to 3.1, the rb_classext_struct of a class has a table of its instance variables; the keys are
+ * IDs. In 3.2, the shape of the class says where each instance variable is. For later Rubies, always returns 0: see
+ * class_ivars_in_order().
  */
 uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint64_t klass, const char *name);
 

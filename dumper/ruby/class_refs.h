@@ -3,10 +3,10 @@
  *
  * Based on Ruby's sources, 2.5.0 to 4.0.5 and head: gc.c (gc_mark_children; since 3.4 rb_gc_mark_children; since 4.0
  * gc_mark_classext_module and gc_mark_classext_iclass), internal/class.h, constant.h, id_table.c, vm_method.c. Up to Ruby
- * 2.4, id tables have other forms, so only some of the references are known; up to 2.2, constants are in st_tables.
+ * 2.4, id tables have other forms, so only some of the references are known. Up to 2.2, constants are in st_tables.
  *
- * References that Ruby does not mark are omitted: subclasses, the origin of a class, and up to Ruby 3.1 the class that
- * includes a module.
+ * References that Ruby does not mark are omitted: references to subclasses, references to the origin of a class, and
+ * up to Ruby 3.1 references to the class that includes a module.
  */
 #ifndef RBDUMP_CLASS_REFS_H
 #define RBDUMP_CLASS_REFS_H
@@ -14,9 +14,11 @@
 #include "ruby/refs_walk.h"
 
 /*
- * Gives the references of a T_CLASS or T_MODULE. The name of a method or a constant is its ID, but with scope bits that
- * are 0. The name of an instance variable is its index in the class's list of instance variables. Returns whether all
- * references are known.
+ * Gives the references of a T_CLASS or T_MODULE. For a method, a constant or a class variable, `name` of struct object_ref
+ * is its ID. If the ID is from an id table, its scope bits are 0, because id tables do not contain these bits. For an
+ * instance variable, `name` is its ID if this Ruby keeps the instance variables of the class in an st_table, and its index
+ * if this Ruby keeps them in an array. Since Ruby 4.0, an object of its own contains the instance variables of a class:
+ * then the reference to this object is given. Returns whether all references are known.
  */
 bool class_refs(struct refs_walk *walk);
 
@@ -33,8 +35,8 @@ bool class_refs_caches_are_known(const struct layout *layout);
 bool class_refs_caches(struct refs_walk *walk, uint64_t table);
 
 /*
- * A sentence that says which references of classes are not known, and which member of the layout is missing; NULL: all are
- * known.
+ * A sentence that says which references of classes are not known, and which member of the layout is missing; NULL if all
+ * references are known.
  */
 const char *class_refs_lack(const struct layout *layout);
 

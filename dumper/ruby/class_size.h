@@ -12,8 +12,8 @@
  * Computes how many bytes a class or a module owns.
  *   flags  RBasic.flags of the class
  *   shape  the address of the shape of the class; 0 if it is not known, or if this Ruby has no shapes
- *   steps  how many entries of tables may still be read; the function subtracts those that it reads
- * Returns false if the number is not known.
+ *   steps  how many entries of tables may still be read; the function subtracts the number of entries that it reads
+ * Returns false if the number of bytes is not known.
  */
 bool class_size(struct access *access, uint64_t klass, uint64_t flags, uint64_t shape, uint64_t *steps, uint64_t *ret);
 

@@ -60,12 +60,12 @@ bool code_is_internal(struct access *access, const struct code *code);
 
 /*
  * Whether `pc` points into the code. The result is always true for a frame that the interpreter runs. The result can be
- * false for a frame that JIT-compiled code runs.
+ * false for a frame that runs JIT-compiled code.
  */
 bool code_has_pc(const struct code *code, uint64_t pc);
 
 /*
- * Whether the code's line index is consistent. For each position in the code, the index tells how many line entries
+ * Whether the code's line index is consistent. For each position in the code, the index says how many line entries
  * begin at or before this position. So for the last position, the index must contain the total number of line entries
  * (vm_core.h, iseq.c).
  */

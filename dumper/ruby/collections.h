@@ -2,8 +2,8 @@
  * Reads the state of the garbage collector. If data was read from Ruby's heap at two moments, the states at these
  * moments show whether the data is consistent.
  *
- * As long as no new collection begins, Ruby frees no object that a stack or another object refers to. An object stays
- * at its address until a collection moves objects. During a compaction, the old place of a moved object contains the
+ * As long as no new collection begins, Ruby does not free an object that a stack or another object refers to. An object
+ * stays at its address until a collection moves objects. During a compaction, the old place of a moved object contains the
  * object's new address. `compacting` is true until the compaction ends, and each compaction increases `compactions`.
  * Based on Ruby's sources: 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish); 3.4 to head,
  * gc/default/default.c.
@@ -94,7 +94,7 @@ bool collections_unchanged(const struct collections *then, const struct collecti
  */
 bool collections_same_old_objects(const struct collections *kept, const struct collections *now);
 
-/* Whether this Ruby tells old objects from young ones. */
+/* Whether this Ruby distinguishes old objects from young objects. */
 bool collections_have_ages(const struct layout *layout);
 
 /* Whether the flags of an object (struct RBasic) say that the object is old. False if this Ruby has no old objects. */

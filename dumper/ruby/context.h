@@ -42,7 +42,7 @@ static inline uint64_t context_thread(struct access *access, uint64_t ec)
 	return value_data(access, access_member(access, ec, F_thread_self));
 }
 
-/* Whether an execution context belongs to a thread. */
+/* Whether the execution context at `ec` belongs to the thread at `thread` (rb_thread_t). */
 static inline bool context_is_of(struct access *access, uint64_t ec, uint64_t thread)
 {
 	if (!layout_has(access->layout, F_thread_ec) && ec == thread)
@@ -65,8 +65,8 @@ static inline uint64_t context_fiber(struct access *access, uint64_t object, enu
 
 /*
  * How many bytes at the start of an execution context must be compared to detect a change of its stack. Up to Ruby 2.4
- * an execution context is a whole rb_thread_t, and only its first part is compared. Some later members change although
- * the stack does not change, for example a counter of the thread's running time.
+ * an execution context is a whole rb_thread_t, and only its first part is compared. Some members after this part change
+ * although the stack does not change, for example a counter of the thread's running time.
  */
 static inline uint64_t context_size(const struct layout *layout)
 {

@@ -1,9 +1,11 @@
 /*
- * The references of a T_DATA. Only the C code that made the object knows them, but there are three exceptions: the
- * types of Ruby itself whose structs are in the layout (data_types.h: Procs, Queues, Threads and others); an object
- * whose type tells where the references are (RUBY_TYPED_DECL_MARKING, since 3.3); and an object without a mark
- * function, which has no references. For any other T_DATA, each word of its memory that can be the address of an object
- * is given as a conservative reference. The length of the memory is known if it is from glibc's malloc(). Otherwise,
+ * The references of a T_DATA. In general, only the C code that made the object knows them. rbdump knows the references
+ * of three groups of objects:
+ *   - objects of Ruby's own types whose structs are in the layout (data_types.h: Procs, Queues, Threads and others)
+ *   - objects whose type says where the references are (RUBY_TYPED_DECL_MARKING, since 3.3)
+ *   - objects without a mark function, which have no references
+ * For any other T_DATA, each word of its memory that can be the address of an object is given as a conservative
+ * reference. The length of this memory is known if the memory is in the slot, or is from glibc's malloc(). Otherwise,
  * only the first 32 words are read.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
@@ -16,14 +18,14 @@
 #include "ruby/refs_walk.h"
 #include "ruby/value.h"
 
-/* Gives the references. Returns false if the object may have more references, or fewer. */
+/* Gives the references. Returns false if the object may really have more references than these, or fewer. */
 bool data_refs(struct refs_walk *walk);
 
 /* The address and the length of the part of a T_DATA's memory that is worth copying in advance; 0 if there is none. */
 uint64_t data_refs_outside(const struct layout *layout, const struct object_slot *slot, uint64_t flags,
 			   uint64_t *length);
 
-/* The address of a T_DATA's type, an rb_data_type_t; 0 if it has none. */
+/* The address of the type (rb_data_type_t) of a T_DATA; 0 if the T_DATA has no type. */
 uint64_t data_refs_type(const struct layout *layout, const struct object_slot *slot, uint64_t flags);
 
 /*

@@ -1,7 +1,8 @@
 /*
- * The memory that a T_DATA owns outside its slot. Only the C code that made the object knows it, but the structs of a few
- * types of Ruby itself are in the layout: those of Procs, Bindings, Mutexes, Queues, Threads (with their VM stacks), and the
- * tables of autoload. The number is the same as Ruby's own.
+ * The memory that a T_DATA owns outside its slot. In general, only the C code that made the object knows how many bytes this
+ * memory has. But the structs of a few of Ruby's own types are in the layout: Procs, Bindings, Mutexes, Queues, Threads (with
+ * their VM stacks), and the tables of autoload. For an object of these types, rbdump computes the same number of bytes as
+ * Ruby itself.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5: gc.c (rb_objspace_data_type_memsize), proc.c (proc_memsize, binding_memsize),
  * thread_sync.c (mutex_memsize, queue_memsize, szqueue_memsize; up to 2.2 thread.c), vm.c (thread_memsize), variable.c
@@ -23,7 +24,7 @@
 bool data_size(struct data_types *types, struct memory *lasting, struct access *access, const struct object_slot *slot,
 	       uint64_t flags, uint64_t *ret);
 
-/* The memory outside the slot that data_size() will read, and its length; 0 if there is none, or if that is not known. */
+/* The memory outside the slot that data_size() will read, and its length; 0 if there is none, or if it is not known. */
 uint64_t data_size_wants(const struct data_types *types, const struct layout *layout, const struct object_slot *slot,
 			 uint64_t flags, uint64_t *length);
 

@@ -1,7 +1,7 @@
 /*
- * The types of T_DATA (rb_data_type_t). Most of them belong to C code that rbdump does not know. Ruby itself has a few
- * whose structs have members in the layout: these types are recognised by their names. Other C code can use the same
- * names, so what is read from such a struct must be checked, like everything that is read from a target.
+ * The types of T_DATA (rb_data_type_t). Most of them belong to C code that rbdump does not know. For a few of Ruby's own
+ * types, members of their structs are in the layout. rbdump recognizes these types by their names. Other C code can use
+ * the same names, so what is read from such a struct must be checked, like everything that is read from a target.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
  * include/ruby/ruby.h); thread_sync.c, proc.c, vm.c, cont.c, iseq.c, variable.c,
@@ -26,7 +26,7 @@ enum data_kind {
 	DATA_EXPORTED, /* an st_table whose keys are the objects that have memory views */
 	DATA_BACKTRACE,
 	DATA_ENVIRONMENT, /* of a block, up to 2.3 */
-	DATA_SET,	  /* since v4_0_0; before, a Set is an Object */
+	DATA_SET,	  /* since v4_0_0; before that, a Set is a T_OBJECT */
 	DATA_THREAD,
 	DATA_FIBER,
 	DATA_CALLS, /* since v4_0_0: the call caches for a class's methods */
@@ -43,7 +43,7 @@ struct data_type {
 
 #define DATA_TYPES_KEPT 256u
 
-/* The types of one Ruby. A zeroed struct has none yet. */
+/* The types of one Ruby. A zeroed struct contains no types yet. */
 struct data_types {
 	struct data_type kept[DATA_TYPES_KEPT];
 };

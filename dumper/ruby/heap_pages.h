@@ -3,7 +3,8 @@
  * keeps a list of all pages, in the order of their addresses.
  *
  * A running program can change the list while it is read. So a page of the list can be gone, or can have been replaced
- * by another page. A page that cannot be right is marked as damaged, and its slots must not be read.
+ * by another page. If the description of a page cannot be right, the page is marked as damaged, and its slots must not be
+ * read.
  *
  * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c, since 3.4 gc/default/default.c (rb_objspace_t.heap_pages,
  * struct heap_page, heap_page_allocate, RVALUE). Before Ruby 2.1, other structs contain the list: rb_objspace_t.heap and
@@ -16,7 +17,7 @@
 
 /*
  * HEAP_PAGE_SIZE (up to 2.1 HEAP_SIZE) in gc.c is 16 KiB up to 3.1, and 64 KiB since 3.2. The largest slot of the five
- * size pools has 640 bytes; since 4.0 there are larger ones.
+ * size pools has 640 bytes. Since 4.0, there are larger slots.
  */
 #define HEAP_PAGE_BYTES_MAX (UINT64_C(64) << 10)
 #define HEAP_SLOT_BYTES_MAX 4096u
@@ -26,13 +27,13 @@ struct heap_page {
 	uint64_t start;	  /* the address of the first slot */
 	uint64_t slots;	  /* how many slots the page has */
 	uint64_t slot_size;
-	/* The page cannot be read or cannot be right, or overlaps with the page before it. */
+	/* The page's description cannot be read or cannot be right, or the page overlaps with the page before it. */
 	bool damaged;
 };
 
 /* The state of a walk over the list. */
 struct heap_pages {
-	struct access access; /* for the list, which is copied at once when the walk begins */
+	struct access access; /* for the list; the whole list is copied when the walk begins */
 	/*
 	 * For the descriptions of the pages. The caller may replace this snapshot by a new one during the walk, so that it does
 	 * not become large.
@@ -48,7 +49,7 @@ bool heap_pages_are_known(const struct layout *layout);
 /*
  * Begins a walk.
  *   memory        the snapshot through which the list is read; the caller keeps it during the walk
- *   descriptions  the snapshot through which the descriptions of the pages are read; can be the same
+ *   descriptions  the snapshot through which the descriptions of the pages are read; can be the same as `memory`
  *   vm            the address of the VM
  * Returns false if the list cannot be read, or is longer than any real list.
  */
@@ -62,8 +63,9 @@ bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const 
 bool heap_pages_have_moved(const struct heap_pages *pages);
 
 /*
- * Copies the descriptions of the next pages of the list at once, each as a whole. Without this, heap_pages_next() copies one
- * after the other. Those that cannot be read are left to heap_pages_next().
+ * Copies the descriptions of the next `count` pages of the list together, each description as a whole. Without this call,
+ * heap_pages_next() copies the descriptions one by one. If a description cannot be copied here, heap_pages_next() tries to
+ * read it.
  */
 void heap_pages_fetch(const struct heap_pages *pages, size_t count);
 

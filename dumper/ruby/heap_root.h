@@ -1,6 +1,6 @@
 /*
- * A root of Ruby's heap: a word outside the heap that keeps an object alive. This header defines what a root is,
- * and describes it in words. heap_roots.h finds the roots.
+ * A root of Ruby's heap: a word outside the heap that keeps an object alive. This header defines what a root is, and
+ * has a function that describes a root in words. heap_roots.h finds the roots.
  */
 #ifndef RBDUMP_HEAP_ROOT_H
 #define RBDUMP_HEAP_ROOT_H
@@ -28,7 +28,7 @@ enum heap_root_kind {
 	/* The following kinds belong to a thread or a fiber. */
 	ROOT_THREAD,	   /* a member of the rb_thread_t */
 	ROOT_CONTEXT,	   /* a member of the execution context */
-	ROOT_FIBER,	   /* another member of the rb_fiber_t */
+	ROOT_FIBER,	   /* a member of the rb_fiber_t outside its execution context */
 	ROOT_STORAGE,	   /* a value that Thread#[]= has stored; `name`: the ID */
 	ROOT_FRAME,	   /* a member of a control frame */
 	ROOT_VM_STACK,	   /* a word of the VM stack: a local variable, or an intermediate result */
@@ -86,7 +86,7 @@ struct heap_roots {
 	struct heap_stack *stacks;
 	size_t nr_stacks, stacks_capacity;
 	uint64_t global_variables; /* address of the variable rb_global_tbl; 0 if not known */
-	bool incomplete;	   /* a list that was needed could not be read as a whole */
+	bool incomplete;	   /* a list that is needed could not be read completely */
 };
 
 /* The rb_fiber_t that a stack belongs to; 0 if it is not known. */
@@ -98,8 +98,8 @@ static inline uint64_t heap_stack_fiber(const struct heap_roots *roots, const st
 }
 
 /*
- * Appends what a root is, for example: "C variable cache of leak.so", "global variable $leak", "VM: load_path", "local
- * variable rows of Shop#open at shop.rb:12 in thread 3 \"worker\"", "native stack of the main thread".
+ * Appends a description of a root, for example: "C variable cache of leak.so", "global variable $leak", "VM: load_path",
+ * "local variable rows of Shop#open at shop.rb:12 in thread 3 \"worker\"", "native stack of the main thread".
  */
 void heap_root_text(const struct heap_roots *roots, const struct heap_root *root, struct text *text);
 

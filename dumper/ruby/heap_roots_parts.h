@@ -1,6 +1,6 @@
 /*
  * What the files that find the roots of the heap have in common. Only heap_roots*.c include this header. To give a root
- * is to call `visit` for it, if its target is an object according to `is_object`.
+ * means to call `visit` for the root, if its target is an object according to `is_object`.
  */
 #ifndef RBDUMP_HEAP_ROOTS_PARTS_H
 #define RBDUMP_HEAP_ROOTS_PARTS_H
@@ -43,7 +43,7 @@ void roots_give_id_table(struct roots_walk *walk, uint64_t table);
  */
 void roots_lack(struct roots_walk *walk);
 
-/* Calls `visit` for each entry of a rb_id_table. Returns false if it cannot be read, or is too long. */
+/* Calls `visit` for each entry of a rb_id_table. Returns false if the table cannot be read, or is too long. */
 bool roots_each_id(struct access *access, uint64_t table, st_visit *visit, void *context);
 
 /* heap_roots_variables.c: the list of registered variables, and global variables. */

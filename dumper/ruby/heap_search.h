@@ -3,9 +3,10 @@
  * (see ruby/fibers.h).
  *
  * A heap can contain several gigabytes, so it is not copied to the snapshot. Instead, the heap is read once, piece by
- * piece, from the source of the snapshot's pages. The heap is never read while the target is stopped. The limits below
- * apply to each search. The heap of a running process changes during the search, so an object that was found may no
- * longer exist. The caller must therefore read each object again in the snapshot.
+ * piece, from the source of the snapshot's pages. A verb that prints stacks never searches the heap while it has stopped
+ * the target. But a heap verb that needs the roots (see heap_roots.h) can search the heap while the target is stopped. The
+ * limits below apply to each search. The heap of a running process changes during the search, so an object that was found
+ * may no longer exist. The caller must therefore read each object again in the snapshot.
  *
  * Based on Ruby's sources, 1.9.3 to 3.2.2: include/ruby/internal/core/rtypeddata.h. For the list of pages, see
  * heap_pages.h.

@@ -7,11 +7,12 @@
  * (rb_hash_inspect), array.c (rb_ary_inspect), range.c (range_inspect), struct.c (rb_struct_inspect, rb_data_inspect),
  * rational.c, complex.c, error.c (exc_inspect).
  *
- * Large values are shortened, and "…" stands for what is left out: a text has at most about INSPECT_BYTES bytes, and shows
- * INSPECT_STRING_BYTES of a String, INSPECT_ENTRIES of an Array, Hash, Struct or object, and INSPECT_DEPTH levels.
+ * Large values are shortened, and "…" stands for what is left out. A text has at most about INSPECT_BYTES bytes. It shows at
+ * most INSPECT_STRING_BYTES bytes of a String, INSPECT_ENTRIES entries of an Array, Hash, Struct or object, and
+ * INSPECT_DEPTH levels.
  *
- * Ruby writes characters that are not ASCII as they are if the encoding of the String is the default external encoding.
- * rbdump assumes that the default external encoding is UTF-8.
+ * If the encoding of a String is the default external encoding, Ruby writes printable characters that are not ASCII without
+ * escapes. rbdump assumes that the default external encoding is UTF-8.
  */
 #ifndef RBDUMP_INSPECT_H
 #define RBDUMP_INSPECT_H
@@ -25,24 +26,27 @@
 #define INSPECT_ENTRIES	     24u
 #define INSPECT_DEPTH	     4u
 
-/* Instance variables of objects are shown down to this depth: those of an object, and those of what it refers to. */
+/*
+ * Instance variables are shown down to this depth: the variables of the object that is written, and the variables of the
+ * objects to which it directly refers.
+ */
 #define INSPECT_IVARS_DEPTH 2u
 
 struct inspect {
 	const struct ruby *ruby;
 	struct ivars ivars; /* without the table of generic instance variables */
 	/*
-	 * The kind of memory (memory/memory.h) that objects are read as. Names of classes and of symbols are always read
-	 * as MEMORY_LASTS.
+	 * Objects are read as this kind of memory (memory/memory.h). Names of classes and of symbols are always read as
+	 * MEMORY_LASTS.
 	 */
 	enum memory_kind kind;
 	/*
-	 * The object `main`, if the VM does not tell which it is: since v4_0_0, each box has its own (internal/box.h), and no
-	 * layout has that member. The caller can set it. 0: not known.
+	 * The object `main`, if the VM has no member that refers to it. Since v4_0_0, each box has its own `main`
+	 * (internal/box.h), in a member that no layout has. The caller can set this address. 0: not known.
 	 */
 	uint64_t main;
 	uint64_t steps; /* how many words may still be read, for all values together: a limit for hostile memory */
-	/* The value that is being written. */
+	/* The following members are for the value that is being written. */
 	bool lacks; /* a part could not be read; "(unreadable)" stands for it */
 	size_t start;
 	size_t depth;
@@ -50,8 +54,8 @@ struct inspect {
 };
 
 /*
- * Prepares for values of one Ruby. Returns false if there is not enough memory. The caller keeps `ruby` and ruby->memory as
- * long as `ret` is used.
+ * Prepares to write values of one Ruby. Returns false if there is not enough memory. The caller keeps `ruby` and ruby->memory
+ * as long as `ret` is used.
  */
 bool inspect_begin(const struct ruby *ruby, struct inspect *ret);
 void inspect_end(struct inspect *inspect);

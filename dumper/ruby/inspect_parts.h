@@ -19,16 +19,20 @@ void inspect_part(struct inspect *inspect, uint64_t value, struct text *text);
 /* Appends "(unreadable)", and notes that the text lacks something. */
 void inspect_unreadable(struct inspect *inspect, struct text *text);
 
-/* Whether the text is as long as it may be, or there are no steps left. Takes a step. */
+/* Whether the text is as long as it may be, or no steps are left. Takes a step. */
 bool inspect_is_full(struct inspect *inspect, const struct text *text);
 
 /*
- * Begins the next entry of a list: appends ", ", unless it is the first. If no more entries are to be shown, appends "…",
+ * Begins the next entry of a list: appends ", ", unless this entry is the first. If no more entries may be shown, appends "…",
  * and returns false.
  */
 bool inspect_next(struct inspect *inspect, uint64_t index, struct text *text);
 
-/* Names are read as data that lasts (MEMORY_LASTS). Returns the kind for inspect_names_end(). */
+/*
+ * Call inspect_names_begin() before names are read, and inspect_names_end() after that. Between these calls, memory is read as
+ * data that lasts (MEMORY_LASTS). inspect_names_begin() returns the kind of memory that was in use before, and
+ * inspect_names_end() sets this kind again.
+ */
 enum memory_kind inspect_names_begin(struct inspect *inspect);
 void inspect_names_end(struct inspect *inspect, enum memory_kind before);
 
@@ -36,20 +40,20 @@ void inspect_names_end(struct inspect *inspect, enum memory_kind before);
 void inspect_add_class(struct inspect *inspect, uint64_t klass, struct text *text);
 void inspect_add_class_of(struct inspect *inspect, uint64_t klass, struct text *text);
 
-/* Each appends an object of one type. `flags` are its RBasic.flags. */
+/* Each of these functions appends an object of one type. `flags` are the object's RBasic.flags. */
 void inspect_string(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
 void inspect_hash(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
-/* Returns the kind: Ranges and instances of Data are structs, too. */
+/* Returns the kind of the object, because a Range is a T_STRUCT, too: "range" or "struct". */
 const char *inspect_struct(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
-/* Appends a struct that contains itself. */
+/* Appends a struct at a place inside itself: "#<struct Foo:...>". */
 void inspect_struct_again(struct inspect *inspect, uint64_t object, struct text *text);
 void inspect_object(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
 
 /* Appends a Symbol, with a colon. */
 void inspect_symbol(struct inspect *inspect, uint64_t value, struct text *text);
 /*
- * Appends a Symbol that is the key of a Hash, and what follows it before the value, as Ruby 3.4 and later do: "a: ",
- * "\"a b\": ".
+ * Appends a Symbol that is a key of a Hash, and the text between this key and its value, as Ruby 3.4 and later write it:
+ * "a: ", "\"a b\": ".
  */
 void inspect_symbol_key(struct inspect *inspect, uint64_t value, struct text *text);
 /* Whether a VALUE is a Symbol. */

@@ -1,8 +1,8 @@
 /*
  * Where the instance variables of objects are. Since 3.2, an object has a shape: the list of its instance variables.
- * All shapes are in one array; the number of an object's shape is in the top half of its flags. If an object has too
- * many instance variables, or if objects of its class have got them in too many different orders, its instance
- * variables are in an st_table ("too complex").
+ * All shapes are in one array. The number of an object's shape is in the top half of the object's flags. If an object
+ * has too many instance variables, or if objects of its class set their instance variables in too many different
+ * orders, its instance variables are in an st_table ("too complex").
  *
  * Some types of objects, for example Strings, have no room for instance variables in their slots. The instance
  * variables of such an object are in a struct outside the slot ("generic"). One st_table maps the addresses of the
@@ -19,10 +19,10 @@
 #include "ruby/ruby.h"
 
 struct object_shape {
-	uint64_t address; /* of the rb_shape; 0: not known, or this Ruby has none */
+	uint64_t address; /* of the rb_shape; 0: not known, or this Ruby has no shapes */
 	bool too_complex;
 	uint64_t fields;   /* how many instance variables an object with this shape has */
-	uint64_t capacity; /* how many of them have room outside the slot; 0 if this Ruby does not tell */
+	uint64_t capacity; /* for how many there is room, if they are outside the slot; 0: not known */
 };
 
 /* How many shapes are kept. Objects that are beside each other often have the same few shapes. */
@@ -30,7 +30,7 @@ struct object_shape {
 
 struct ivars {
 	const struct layout *layout;
-	struct memory *lasting; /* for what does not change: the shapes */
+	struct memory *lasting; /* for the shapes, which do not change */
 	uint64_t shapes;	/* the address of the array of shapes; 0 if it is not known */
 	struct object_shape kept[SHAPES_KEPT];
 	bool generic_known;	    /* `generic` contains all objects with generic instance variables */
@@ -38,8 +38,8 @@ struct ivars {
 };
 
 /*
- * Reads where the shapes are, and the table of generic instance variables. Returns false if there is not enough memory.
- * The caller frees `ret` with ivars_clear(), and keeps ruby->memory until then.
+ * Reads the address of the array of shapes, and the table of generic instance variables. Returns false if there is not
+ * enough memory. The caller frees `ret` with ivars_clear(), and keeps ruby->memory until then.
  */
 bool ivars_read(const struct ruby *ruby, struct ivars *ret);
 void ivars_clear(struct ivars *ivars);
@@ -47,11 +47,11 @@ void ivars_clear(struct ivars *ivars);
 /*
  * Reads the shape of an object.
  *   flags  RBasic.flags
- * Returns false if there are shapes, but this one cannot be read.
+ * Returns false if this Ruby has shapes, but the shape of this object cannot be read.
  */
 bool ivars_shape(struct ivars *ivars, uint64_t flags, struct object_shape *ret);
 
-/* The same, by the number of the shape. */
+/* Like ivars_shape(), but reads the shape with the number `id`. */
 bool ivars_shape_of_id(struct ivars *ivars, uint64_t id, struct object_shape *ret);
 
 /*
@@ -64,8 +64,8 @@ uint64_t ivars_id(struct ivars *ivars, uint64_t klass, uint64_t flags, uint64_t 
 
 /*
  * Returns the address of the struct with the generic instance variables of an object: a gen_ivtbl; since 4.0 an
- * imemo_fields; up to 2.1 an st_table of values by ID. The address is read now: while the target runs, it can differ
- * from an earlier one. Returns 0 if the object has no such struct. Sets access->failed if the address cannot be read, or
+ * imemo_fields; up to 2.1 an st_table of values by ID. Each call reads the address again, because it can change while the
+ * target runs. Returns 0 if the object has no such struct. Sets access->failed if the address cannot be read, or
  * if the object has no such struct any more.
  */
 uint64_t ivars_generic(const struct ivars *ivars, struct access *access, uint64_t object);

@@ -1,6 +1,6 @@
 /*
- * Searches for the variables of Ruby that tell where instance variables are (ruby/ivars.h), if a stripped Ruby has no
- * symbols for them. rbdump tries each word of Ruby's own data: does it lead to something that looks like the table of
+ * Searches for the variables of Ruby that lead to instance variables (ruby/ivars.h), if a stripped Ruby has no symbols for
+ * them. rbdump tries each word of Ruby's own data: does it lead to something that looks like the table of
  * generic instance variables, or like the shapes that some objects of the heap have? Many facts must fit together, so a
  * wrong word is unlikely to pass.
  *

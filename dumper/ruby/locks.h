@@ -3,7 +3,7 @@
  * to 4.0.5 and head: thread_sync.c (rb_mutex_t, struct sync_waiter, rb_queue, rb_szqueue), thread.c (rb_mutex_t up to 2.3,
  * thread_join), vm_core.h (rb_thread_t.keeping_mutexes, locking_mutex, join_list), ext/monitor/monitor.c.
  *
- * The lists are in the target's memory, so they can be circles or of any length. All functions together take at most
+ * The lists are in the target's memory, so a list can be circular or very long. All functions together take at most
  * LOCKS_STEPS steps. When no steps are left, a search ends as if the list ended there.
  */
 #ifndef RBDUMP_LOCKS_H
@@ -24,7 +24,7 @@ static inline struct locks locks_begin(const struct ruby *ruby)
 	return (struct locks){ruby, LOCKS_STEPS};
 }
 
-/* Takes a step. Returns false if none is left. */
+/* Takes a step. Returns false if no step is left. */
 static inline bool locks_step(struct locks *locks)
 {
 	if (locks->steps_left == 0)
@@ -33,7 +33,7 @@ static inline bool locks_step(struct locks *locks)
 	return true;
 }
 
-/* Whether this Ruby's layout tells who holds a Mutex. */
+/* Whether this Ruby's layout has the member that shows who holds a Mutex. */
 bool locks_are_known(const struct layout *layout);
 
 /* Who holds a Mutex. At most one member is not 0. */
@@ -44,14 +44,14 @@ struct lock_owner {
 };
 
 /*
- * Reads who holds the Mutex at `mutex` (rb_mutex_t). All members of `ret` are 0 if nobody holds it. Returns false if it
- * cannot be read.
+ * Reads who holds the Mutex at `mutex` (rb_mutex_t). All members of `ret` are 0 if nobody holds the Mutex. Returns false if
+ * the Mutex cannot be read.
  */
 bool locks_owner(const struct locks *locks, uint64_t mutex, struct lock_owner *ret);
 
 /*
- * Whether a thread is in the list of those who wait for a Mutex. Up to 2.4 there is no list, so the result
- * only tells whether any thread waits for the Mutex.
+ * Whether a thread is in the list of those who wait for a Mutex. Up to 2.4 there is no list. In these Rubies, the result
+ * shows only whether any thread waits for the Mutex.
  *   fiber  the fiber that waits, if it waits in a hook of a fiber scheduler; 0: any fiber of the thread
  */
 bool locks_mutex_has_waiter(struct locks *locks, uint64_t mutex, uint64_t thread, uint64_t fiber);
@@ -66,11 +66,11 @@ bool locks_is_joined_by(struct locks *locks, uint64_t thread, uint64_t waiter);
 size_t locks_held(struct locks *locks, uint64_t thread, uint64_t *mutexes, size_t max);
 
 /*
- * Whether a thread was woken, but has not gone on yet (vm_core.h, RUBY_VM_INTERRUPTED). True if that is not known.
+ * Whether a thread was woken, but has not continued yet (vm_core.h, RUBY_VM_INTERRUPTED). Also true if this is not known.
  */
 bool locks_is_woken(const struct locks *locks, uint64_t thread, uint64_t ec);
 
-/* The Mutex of a Monitor, a VALUE. Returns 0 if `typed` is not a Monitor, or if the Mutex cannot be read. */
+/* The Mutex (a VALUE) of a Monitor. Returns 0 if `typed` is not a Monitor, or if the Mutex cannot be read. */
 uint64_t locks_monitor_mutex(const struct locks *locks, const struct typed *typed);
 
 /*
@@ -78,14 +78,15 @@ uint64_t locks_monitor_mutex(const struct locks *locks, const struct typed *type
  *   sized   whether it is a SizedQueue
  *   length  receives how many elements it has
  *   max     receives how many elements it has room for; 0 for a Queue
- * Returns false if that cannot be read.
+ * Returns false if the queue cannot be read.
  */
 bool locks_queue_length(const struct locks *locks, const struct typed *typed, bool sized, uint64_t *length,
 			uint64_t *max);
 
 /*
- * The child process that an execution context waits for (the pid, as the target sees it); -1: any child. Returns 0 if
- * this Ruby has no list of such waits (only 2.6 to 3.2 have one), or if the context is not in the list.
+ * The pid, as the target sees it, of the child process that an execution context waits for; -1 if it waits for any child.
+ * Returns 0 if this Ruby has no list of such waits (only 2.6 to 3.2 have such a list), or if the execution context is not in
+ * the list.
  */
 int64_t locks_child(struct locks *locks, uint64_t ec);
 

@@ -15,12 +15,12 @@
 uint64_t machine_implementation(struct access *access, uint64_t method);
 
 /*
- * The address of the machine code of the first instruction of some code (rb_iseq_t). It is in the function that
- * interprets code, because Ruby's instructions are addresses of machine code (OPT_DIRECT_THREADED_CODE).
+ * The address of the machine code of the first instruction of some code (rb_iseq_t). This machine code is inside the
+ * function that interprets code, because Ruby's instructions are addresses in this function (OPT_DIRECT_THREADED_CODE).
  */
 uint64_t machine_first_instruction(struct access *access, uint64_t iseq);
 
-/* Whether a function of Ruby with this name calls methods in C. */
+/* Whether a function of Ruby with this name calls methods that are written in C. */
 bool machine_calls_c(const char *name);
 
 /* Whether a function of Ruby with this name interprets code. */

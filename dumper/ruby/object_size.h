@@ -1,9 +1,9 @@
 /*
  * The memory that an object owns outside its slot, for example the bytes of a long String. rbdump computes the same
- * number as Ruby's own ObjectSpace.memsize_of, minus the size of the slot. The numbers of older Rubies differ in
- * details. Up to 2.4, Ruby counts nothing for internal objects, and takes the number of sharers for the length of a
- * shared Array. For the terminator of a String, 1.9.3 counts nothing, and 2.0 one byte. For the groups of a MatchData,
- * 1.9.3 counts nothing.
+ * number as Ruby's own ObjectSpace.memsize_of, minus the size of the slot. The numbers of older Rubies differ from
+ * rbdump's in details. Up to 2.4, Ruby counts nothing for internal objects, and counts the number of sharers of a shared
+ * Array instead of its length. For the terminator of a String, 1.9.3 counts nothing, and 2.0 counts one byte. For the
+ * groups of a MatchData, 1.9.3 counts nothing.
  *
  * Memory that belongs to several objects is counted only for the object that frees it. For example, a String that
  * shares the bytes of another String owns nothing.
@@ -58,7 +58,10 @@ struct object_sizes {
 /* More bytes than any object owns: a larger number is garbage. */
 #define OBJECT_OWNED_MAX (UINT64_C(1) << 46)
 
-/* For steps_begin(): more than the objects of one page of the heap need together, and more than most objects need. */
+/*
+ * The arguments for steps_begin(). OBJECT_SIZE_NEEDED is more steps than all objects of one page of the heap need together.
+ * OBJECT_SIZE_FEW is more steps than most single objects need.
+ */
 #define OBJECT_SIZE_NEEDED 65536u
 #define OBJECT_SIZE_FEW	   256u
 
@@ -82,8 +85,8 @@ static inline bool object_size_may_want(const struct object_sizes *sizes, uint64
 }
 
 /*
- * Whether the flags of an object (RBasic.flags) tell that it owns nothing outside its slot. This is true for most
- * objects. If it is true, object_size() gives 0, and object_size_wants() gives no struct.
+ * Whether the flags of an object (RBasic.flags) show that the object owns nothing outside its slot. This is true for most
+ * objects. If it is true, object_size() computes 0 bytes, and object_size_wants() returns 0.
  */
 bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags);
 
@@ -92,9 +95,12 @@ bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags);
  *   access  for the structs outside the slot
  *   owned   receives the number of bytes, at most sizes->owned_max. If the number is not known exactly, receives the number
  *           of bytes that are known
- * Returns whether the number is exact. It is not exact for most T_DATA, whose memory is known only to the C code that
- * made them (data_size.h); for code up to 2.6; for classes up to 2.3, and for classes with data for several boxes
- * (Ruby::Box); if the layout lacks a member, or if a struct cannot be read or cannot be right.
+ * Returns whether the number is exact. It is not exact in these cases, and in a few others:
+ *   - The object is a T_DATA whose memory is known only to the C code that made the object (data_size.h), as for most T_DATA.
+ *   - The object is code of Ruby 2.6 or older, or a class of Ruby 2.3 or older.
+ *   - The object is a class with data for several boxes (Ruby::Box).
+ *   - The layout lacks a member.
+ *   - A struct cannot be read or cannot be right.
  */
 bool object_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot, uint64_t *owned);
 

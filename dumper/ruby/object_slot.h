@@ -1,6 +1,6 @@
 /*
- * An object, as it was copied from its slot in the heap: its members and its flags. For a Hash, also where its table
- * is.
+ * An object, as it was copied from its slot in the heap: its members and its flags, and for a Hash also the address of
+ * its table.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: gc.c, internal/hash.h (RHASH_ST_TABLE, RHASH_AR_TABLE).
  */
@@ -16,7 +16,7 @@
 /* More than the number of types: RUBY_T_MASK has five bits (value_type.h, v1_9_3_0 to v4_0_5 and head). */
 #define OBJECT_TYPES 64u
 
-/* include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to v3_1_7. Later, it depends on the slot. */
+/* include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to v3_1_7. Later, this number depends on the size of the slot. */
 #define OBJECT_EMBEDDED_IVARS 3u
 
 /* hash.c, RHASH_AR_TABLE_MAX_SIZE, v2_6_0 to v4_0_5 and head: the most pairs in a small Hash; and the most words in a pair. */
@@ -31,7 +31,7 @@ struct object_slot {
 
 /* Where the pairs are in an ar_table. */
 struct hash_pairs {
-	uint64_t offset; /* of the first key; its value is the word behind it */
+	uint64_t offset; /* of the first key; the word behind a key is its value */
 	uint64_t words;	 /* from one key to the next, at most HASH_PAIR_WORDS */
 };
 
@@ -49,7 +49,7 @@ static inline uint64_t slot_member(const struct layout *layout, const struct obj
 		return 0;
 	if (member->size == sizeof(value))
 		memcpy(&value, slot->bytes + member->offset,
-		       sizeof(value)); /* without a call: most members are words */
+		       sizeof(value)); /* most members are words, and a memcpy() of a fixed size needs no call */
 	else
 		memcpy(&value, slot->bytes + member->offset, member->size);
 	return value;
@@ -64,7 +64,7 @@ static inline uint64_t slot_flags(const struct layout *layout, const struct obje
 	return slot_member(layout, slot, F_basic_flags);
 }
 
-/* Whether this Ruby has a flag, and all its bits are set. */
+/* Whether this Ruby has a flag, and all bits of the flag are set in `flags`. */
 static inline bool slot_has_flag(const struct layout *layout, uint64_t flags, enum layout_enumerator_id id)
 {
 	const struct layout_number *flag = &layout->enumerators[id];
@@ -73,12 +73,13 @@ static inline bool slot_has_flag(const struct layout *layout, uint64_t flags, en
 	return flag->present && flag->value != 0 && (flags & (uint64_t)flag->value) == (uint64_t)flag->value;
 }
 
-/* Whether the type in an object's flags is the type of an enumerator, RUBY_T_…. */
+/* Whether the type in an object's flags is `type`, one of the enumerators RUBY_T_…. */
 bool slot_is(const struct layout *layout, uint64_t flags, enum layout_enumerator_id type);
 
 /*
- * How many members a T_STRUCT has in its slot; 0: they are elsewhere. Returns false if the layout does not tell. Up to
- * 2.2, no layout has RSTRUCT_EMBED_LEN_SHIFT; the mask of the number begins at that bit.
+ * How many members a T_STRUCT has in its slot; 0: they are elsewhere. Returns false if the layout lacks the mask of this
+ * number (RSTRUCT_EMBED_LEN_MASK). The number begins at the lowest bit of the mask. RSTRUCT_EMBED_LEN_SHIFT is not used,
+ * because up to 2.2 no layout has it.
  */
 bool slot_struct_length(const struct layout *layout, uint64_t flags, uint64_t *length);
 
@@ -88,7 +89,7 @@ uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slo
 /* The address of the ar_table of a T_HASH that has no st_table; 0 if it has none. */
 uint64_t slot_hash_ar(const struct layout *layout, const struct object_slot *slot);
 
-/* Finds out where the pairs are in the ar_tables of this Ruby. Returns false if that is not known. */
+/* Finds out where the pairs are in the ar_tables of this Ruby. Returns false if this is not known. */
 bool slot_hash_pairs(const struct layout *layout, struct hash_pairs *ret);
 
 /* The bytes of some pairs, from the first key to the last value. */

@@ -1,6 +1,6 @@
 /*
- * Describes an object, and a reference, in a few words: for paths to an object, and for the object itself. The target
- * runs no code for this, so its `inspect` methods are not called.
+ * Describes an object or a reference in a few words. These texts are for paths to an object, and for the object itself.
+ * The target runs no code for this, so its `inspect` methods are not called.
  */
 #ifndef RBDUMP_OBJECT_TEXT_H
 #define RBDUMP_OBJECT_TEXT_H

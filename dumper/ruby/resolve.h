@@ -36,7 +36,7 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  * these conditions is true:
  * - It is certain that no object was freed or moved between the moment of the stack and the moment when the data was
  *   read (see collections_same_objects()).
- * - The code and the method were old objects when the data was read. It is certain that no old object was freed or
+ * - The code and the method were old objects when the data was read, and it is certain that no old object was freed or
  *   moved between this read and the moment of the stack (see collections_same_old_objects()).
  * - The method entry has the same definition as when the data was read, and the code is the same, too (see
  *   method_identity.h).

@@ -1,5 +1,5 @@
 /*
- * Finds Ruby's roots in a target: the VM, the symbol table and the class Object. Also tells whether ZJIT is on.
+ * Finds Ruby's roots in a target: the VM, the symbol table and the class Object. Also finds out whether ZJIT is on.
  */
 #ifndef RBDUMP_ROOTS_H
 #define RBDUMP_ROOTS_H

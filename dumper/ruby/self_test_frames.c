@@ -197,7 +197,7 @@ static struct error *test_nesting(const struct self_test *test, const struct cod
 		return finding("the label of the main script is not <main>");
 	if (is_code_type(layout, code, E_ISEQ_TYPE_MAIN) && code->absolute_path.address != 0 &&
 	    !value_bytes_begin(&access, code->absolute_path, "/"))
-		return finding("the absolute path that Ruby has for the main script does not begin with /");
+		return finding("the absolute path of the main script does not begin with /");
 	/* BUILTIN_ATTR_: only code of Ruby's own core has them. */
 	if (code->builtin_attrs != 0 && !code_is_internal(&access, code))
 		return finding("code from outside of Ruby has attributes that only Ruby's own code can have");

@@ -48,7 +48,10 @@ struct self_test {
 /* Makes a finding. The arguments are the same as for printf(), and form the message of the finding. */
 #define finding(...) error_create(EXIT_NO_RUBY, __VA_ARGS__)
 
-/* The finding that `what` cannot be read. The message of this finding contains the address at which the read failed. */
+/*
+ * Makes the finding that `what` cannot be read. The message of this finding contains the address at which the read
+ * failed.
+ */
 struct error *unreadable(const struct access *access, const char *what);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Reads internal hash tables of Ruby (st_table) whose keys are numbers. A key is an ID, or the VALUE of a Thread. Based
- * on Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
+ * Reads Ruby's internal hash tables (st_table). Each key is a word, for example an ID, a VALUE or an address. Based on
+ * Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
  *
  * Since Ruby 2.4 the entries are in one array, and deleted entries stay in this array. Before Ruby 2.4 the entries are
  * in linked lists. The index of an entry's list is the entry's hash modulo the number of lists. But a table with only a
@@ -21,14 +21,14 @@ typedef bool st_visit(void *context, struct access *access, uint64_t key, uint64
 bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 
 /*
- * Like st_each(), but with a limit in *steps: subtracts 1 for each entry that is read (also if it is deleted), and for
- * each list. Stops if *steps is 0.
+ * Like st_each(), but the limit is `*steps`. Subtracts 1 from `*steps` for each entry that is read, even if the entry
+ * is deleted, and for each list. Stops if `*steps` is 0.
  */
 bool st_each_step(struct access *access, uint64_t table, uint64_t *steps, st_visit *visit, void *context);
 
 /*
  * Like st_each(), but passes the address of the entry as `record`. So the record can be read later, by st_record_at().
- * Returns false for a "packed" table, which has no such entries.
+ * Returns false for a "packed" table, because st_record_at() cannot read its entries.
  */
 bool st_each_address(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 
@@ -43,15 +43,15 @@ uint64_t st_record_at(struct access *access, uint64_t entry, uint64_t key);
 bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *record);
 
 /*
- * Computes how many bytes a table takes, with its entries (st_memsize). Returns false if that is not known, or if the
- * table cannot be read.
+ * Computes how many bytes a table and its entries take (st_memsize). Returns false if the layout lacks the members that
+ * are needed, if the table cannot be read, or if the numbers in the table are not plausible.
  */
 bool st_size(struct access *access, uint64_t table, uint64_t *ret);
 
 /*
- * Whether the tables of methods, constants and global variables of this Ruby are rb_id_tables: since 2.3. Before, they are
- * st_tables. Since 2.3, there are also tables of the methods that can be called. No layout has the members of the
- * rb_id_tables of 2.3 and 2.4.
+ * Whether this Ruby stores methods, constants and global variables in rb_id_tables. Ruby 2.3 and later do. Older Rubies
+ * store them in st_tables. Layouts for 2.3 and 2.4 lack the members of rb_id_table. But these layouts have the table of
+ * the methods that can be called. Ruby has this table since 2.3, too.
  */
 bool st_replaced_by_id_tables(const struct layout *layout);
 

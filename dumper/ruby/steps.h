@@ -1,22 +1,23 @@
 /*
- * A limit for the work that a hostile target can cause, and for the memory that the result takes. The limit is a number of
- * steps: the words, and the entries of tables, that are looked at. All objects of a heap, or of one page of it, share the
- * steps. In a hostile target, objects can lead to the same memory, or around in a circle, so one object must not take all
- * steps:
+ * A limit for the work that a hostile target can cause, and for the memory that the result takes. The limit is a number
+ * of steps. A step is the read of one word, or of one entry of a table. All objects of a heap, or of one page of a
+ * heap, share the steps. In a hostile target, many objects can lead to the same memory, and an object can lead to a
+ * circular list. So the following rules prevent one object from taking all steps:
  *   - An object may take at most half of the steps that are left and not reserved.
- *   - A third of all steps is reserved for objects that take few steps. A large object may take this small number, too.
- *   - Each object may take STEPS_ALWAYS, even if no steps are left.
+ *   - A third of all steps is reserved for objects that take few steps. Each object, even a large one, may take up to
+ *     `few` of the reserved steps.
+ *   - Each object may take STEPS_ALWAYS steps, even if no steps are left.
  *
  * So a few hostile objects can hide only references of other large objects, and even many hostile objects cannot hide
- * references of small objects. The objects of a real heap are never limited: the steps that one object needs are at most the
- * steps that all objects need together, minus the steps that the others have taken.
+ * references of small objects. The objects of a real heap never reach the limit. An object needs at most the steps that
+ * all objects need together, minus the steps that other objects have taken. The first rule always allows this number.
  */
 #ifndef RBDUMP_STEPS_H
 #define RBDUMP_STEPS_H
 
 #include <stdint.h>
 
-/* Not many more than the number of words in a slot. */
+/* A small number: not much larger than the number of words in a slot. */
 #define STEPS_ALWAYS 16u
 
 struct steps {
@@ -24,7 +25,7 @@ struct steps {
 };
 
 /*
- *   needed  more than all objects need together
+ *   needed  a number that is larger than the number of steps that all objects need together
  *   few     how many steps one object may take even if only reserved steps are left
  */
 static inline struct steps steps_begin(uint64_t needed, uint64_t few)
@@ -42,7 +43,7 @@ static inline uint64_t steps_for_one(const struct steps *steps)
 	return ret > STEPS_ALWAYS ? ret : STEPS_ALWAYS;
 }
 
-/* Notes that an object has taken steps: at most as many as steps_for_one() has returned. */
+/* Notes that an object has taken `taken` steps. This number must not be larger than the result of steps_for_one(). */
 static inline void steps_take(struct steps *steps, uint64_t taken)
 {
 	steps->left -= taken < steps->left ? taken : steps->left;

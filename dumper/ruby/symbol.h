@@ -20,7 +20,7 @@ struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_
 bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, struct text *text);
 
 /*
- * Appends the name of a Symbol. If `value` is no Symbol, or if the name cannot be read, returns false and sets
+ * Appends the name of a Symbol. If `value` is not a Symbol, or if the name cannot be read, returns false and sets
  * access->failed.
  */
 bool symbol_add_value(const struct ruby *ruby, struct access *access, uint64_t value, struct text *text);

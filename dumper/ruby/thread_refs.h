@@ -1,9 +1,9 @@
 /*
- * The references of a Thread and of a Fiber: the members of their structs and of their execution contexts, what their
- * control frames have, and the words of their VM stacks. Some words are given conservatively: the words of native
- * stacks, registers, and the words of structs that belong to no member in the layout. Ruby's collector looks at native
- * stacks and registers in the same way. If a running thread uses a native stack, only the thread's registers tell how
- * far the stack goes; heap_roots.h looks at these registers.
+ * The references of a Thread and of a Fiber: the members of their structs and of their execution contexts, the members
+ * of their control frames, and the words of their VM stacks. The words of native stacks, the registers, and all other
+ * words of the structs are given as conservative references. Ruby's collector looks at native stacks and registers in
+ * the same way. While a thread runs on a native stack, only the thread's registers show how far the stack goes.
+ * heap_roots.h reads these registers.
  *
  * These functions give the references of an execution context only if the caller has set `contexts` in struct
  * object_refs.
@@ -19,16 +19,19 @@
 
 #include "ruby/refs_walk.h"
 
-/* Whether the layout has the members that the functions below need. Up to 2.4, execution contexts are other structs. */
+/*
+ * Whether the layout has the members that the functions below need. False up to Ruby 2.4, which has no
+ * rb_execution_context_t.
+ */
 bool thread_refs_are_known(const struct layout *layout);
 
 /*
- * Gives the references of a rb_thread_t. Always returns false: the thread may have more references, or fewer. For example,
- * words of a native stack can be left over from earlier calls.
+ * Gives the references of a rb_thread_t. Always returns false, because the thread may have other references, and some
+ * of the given references may be wrong. For example, words of a native stack can be left over from earlier calls.
  */
 bool thread_refs(struct refs_walk *walk, uint64_t thread);
 
-/* The same, of a rb_fiber_t. */
+/* Like thread_refs(), but for a rb_fiber_t. */
 bool fiber_refs(struct refs_walk *walk, uint64_t fiber);
 
 #endif

@@ -17,7 +17,7 @@ struct ruby_thread {
 	uint64_t pthread;	 /* pthread_t; 0 if not known */
 	uint64_t tid;		 /* tid that Ruby has stored (wrong after a fork in 3.1 and 3.2); 0 if not known */
 	uint64_t fiber;		 /* rb_fiber_t that the thread runs; 0 if not known */
-	uint64_t resumed_by;	 /* rb_fiber_t that has resumed `fiber`; 0 if no fiber has, or if not known */
+	uint64_t resumed_by;	 /* rb_fiber_t that has resumed `fiber`; 0 if there is none, or if not known */
 	const char *fiber_state; /* "created", "resumed", "suspended", "terminated"; NULL if not known */
 	bool main;
 	enum trace_state state;

@@ -60,7 +60,7 @@ bool value_is_imemo(struct access *access, uint64_t object, enum layout_enumerat
 /* The bytes of a String. Sets access->failed if `value` is not a String (nil is not a String). */
 struct bytes value_string(struct access *access, uint64_t value);
 
-/* The same for a String of any length. The caller must not read more bytes than it needs. */
+/* Like value_string(), but for a String of any length. The caller must not read more bytes than it needs. */
 struct bytes value_long_string(struct access *access, uint64_t value);
 
 /*
@@ -70,7 +70,8 @@ struct bytes value_long_string(struct access *access, uint64_t value);
 uint64_t value_array(struct access *access, uint64_t value, uint64_t *elements);
 
 /*
- * The bytes of a C string, without its NUL. Sets access->failed if they cannot be read, or if there are more than `max`.
+ * The bytes of a C string, without its NUL. Sets access->failed if the bytes cannot be read, or if there are more than
+ * `max` bytes.
  */
 struct bytes value_c_string(struct access *access, uint64_t address, size_t max);
 
@@ -80,7 +81,7 @@ bool value_bytes_are(struct access *access, struct bytes bytes, const char *expe
 /* Whether bytes of the target begin with `expected`. False if the bytes cannot be read. */
 bool value_bytes_begin(struct access *access, struct bytes bytes, const char *expected);
 
-/* How many bytes of the name of a thread are shown. */
+/* The maximum number of bytes of a thread's name that are shown. */
 #define VALUE_NAME_MAX 4096u
 
 /*

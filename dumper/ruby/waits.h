@@ -2,7 +2,7 @@
  * A suspended fiber can wait in a hook of its thread's fiber scheduler. Finds out what such a fiber waits for. The
  * fiber's frames show the hook, and the method that has called the hook.
  *
- * If a hook has called another hook, only the outermost hook counts, because Ruby itself has called it.
+ * If a hook has called another hook, only the outermost hook counts, because Ruby itself has called this hook.
  *
  * rbdump recognizes the frame of a hook by the name of the method and by the receiver (self). The receiver must be the
  * thread's scheduler. Based on Ruby's sources, 3.0.0 to 4.0.5 and head: scheduler.c (Init_Fiber_Scheduler, and the

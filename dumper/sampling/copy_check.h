@@ -22,15 +22,15 @@ struct copy_check {
 	struct timespec read; /* when `memory` was created */
 	/*
 	 * Whether the innermost frame of the last checked stack agrees with the call that its caller is making. If the
-	 * last check did not compare the two, the verdict is CALL_SITE_UNDECIDED. For example, a check does not compare
-	 * the two if an earlier check has found that they agree.
+	 * last check did not compare the frame with the call, the verdict is CALL_SITE_UNDECIDED. For example, a check
+	 * does not compare them if an earlier check has found that they agree.
 	 */
 	enum call_site_verdict call_site;
 };
 
 /*
  * How many frames to check: all frames, or only the two innermost frames. A check of the two innermost frames takes
- * less time, and finds nearly all errors.
+ * less time than a check of all frames, and finds nearly all errors.
  */
 #define COPY_CHECK_ALL	     65536u
 #define COPY_CHECK_INNERMOST 2u

@@ -15,10 +15,10 @@
 /*
  * Sets the members `where_current`, `current`, `ec_thread` and `main` of `facts`. A word qualifies only if, in the main
  * thread, it contains the address of the main thread's execution context or rb_thread_t. If several words qualify,
- * chooses the word that leads to the right Ruby thread in the largest number of threads. If no word qualifies, sets
- * `where_current` to KERNEL_NO_CURRENT. In this case, the program in the kernel knows a new thread only after rbdump
- * has read the list of threads. When the program finds a Ruby thread by the word, the program compares the pthread_t of
- * this Ruby thread with the thread pointer. So a wrong word cannot lead to a wrong thread.
+ * chooses the word that leads to the right Ruby thread in the largest number of native threads. If no word qualifies,
+ * sets `where_current` to KERNEL_NO_CURRENT. In this case, the program in the kernel knows a new thread only after
+ * rbdump has read the list of threads. When the program finds a Ruby thread by the word, the program compares the
+ * pthread_t of this Ruby thread with the thread pointer. So a wrong word cannot lead to a wrong thread.
  */
 void kernel_current_find(const struct session *session, struct kernel_facts *facts);
 

@@ -1,12 +1,13 @@
 /*
- * Decides how rbdump waits for the records that a program in the kernel writes, and when it flushes time lines. Either
- * the program wakes rbdump when it has copied a stack, or rbdump looks for records at intervals. A wake-up takes more
- * of the sampled thread's time than the copy of a stack. But the names of a new stack must be read soon, before a
- * garbage collection begins. A stack is new if it is not in the stack cache (stack_cache.h). The program wakes rbdump
- * for each stack if three conditions are true: the rate is at most KERNEL_RATE_WAKES, rbdump has found a new stack in
- * the last 0.1 s, and a collection had begun in the five seconds before this new stack. The program also does so for
- * ten seconds after a call of kernel_pace_ask(). In all other cases, if there are few stacks, the program wakes rbdump
- * only for the stacks of running threads. If there are many stacks, the program does not wake rbdump at all.
+ * Decides how rbdump waits for the records that a program in the kernel writes, and when rbdump flushes time lines.
+ * Either the program wakes rbdump when the program has copied a stack, or rbdump looks for records at intervals. A
+ * wake-up costs the sampled thread more time than the copy of a stack does. But the names of a new stack must be read
+ * soon, before a garbage collection begins. A stack is new if it is not in the stack cache (stack_cache.h). The program
+ * wakes rbdump for each stack if three conditions are true: the rate is at most KERNEL_RATE_WAKES, rbdump has found a
+ * new stack in the last 0.1 s, and a collection had begun in the five seconds before this new stack. The program also
+ * does so for ten seconds after a call of kernel_pace_ask(). In all other cases, if there are few stacks, the program
+ * wakes rbdump only for the stacks of running threads. If there are many stacks, the program does not wake rbdump at
+ * all.
  */
 #ifndef RBDUMP_KERNEL_PACE_H
 #define RBDUMP_KERNEL_PACE_H
@@ -28,8 +29,8 @@ struct kernel_pace {
 	size_t ring_bytes;	 /* the size of the ring that contains the records */
 	uint64_t collections;	 /* how many garbage collections had begun when the last stack was copied */
 	uint64_t collected_ns;	 /* when `collections` last changed */
-	uint64_t new_until_ns;	 /* until this time, each stack wakes rbdump because of a new stack */
-	uint64_t asked_until_ns; /* until this time, each stack wakes rbdump because of kernel_pace_ask() */
+	uint64_t new_until_ns;	 /* until this time, each stack wakes rbdump, because a new stack was found */
+	uint64_t asked_until_ns; /* until this time, each stack wakes rbdump, because kernel_pace_ask() was called */
 	int wait_ms;		 /* the interval at which rbdump looks for records if no record wakes it */
 	size_t bytes;		 /* how many bytes of records were found in the ring since kernel_pace_flushed() */
 	bool idle;		 /* there were no records lately, so the target seems not to run */
@@ -65,10 +66,10 @@ void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t clock_
 			 double seconds);
 
 /*
- * Returns when the next flush of time lines is due, after a flush at `now_ns`. The distances are random: from 0.1
- * to 0.2 s. At a flush, the time since the last clock interrupt gets the stack of this interrupt, and
- * not the stack of the next interrupt (time_line.h). If flushes were always at the same point of a loop in the target,
- * the same methods would get this time each time.
+ * Returns when the next flush of time lines is due, after a flush at `now_ns`. The time between two flushes is random:
+ * from 0.1 to 0.2 s. A flush assigns the time since the last clock interrupt to the stack of this interrupt, and not to
+ * the stack of the next interrupt (time_line.h). If all flushes were at the same point of a loop in the target, this
+ * time would always be assigned to the same methods.
  *   random  the state of base/random.h
  */
 uint64_t kernel_pace_next_flush(uint64_t now_ns, uint64_t *random);

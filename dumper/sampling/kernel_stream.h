@@ -1,7 +1,7 @@
 /*
- * A stream of observations (stream.h) that are made from records. A program in the kernel writes these records. The
- * observations contain the time lines of all threads (time_line.h), and stacks that were copied at clock interrupts or
- * at the beginning of waits. No thread is stopped. Records of context switches do not wake rbdump.
+ * A stream of observations (stream.h). A program in the kernel writes records, and the observations are made from these
+ * records. The observations contain the time lines of all threads (time_line.h), and stacks that were copied at clock
+ * interrupts or at the beginning of waits. No thread is stopped. Records of context switches do not wake rbdump.
  */
 #ifndef RBDUMP_KERNEL_STREAM_H
 #define RBDUMP_KERNEL_STREAM_H
@@ -28,7 +28,8 @@ struct kernel_stream_options {
  * Creates a stream. The session must outlive the stream. Fails if the process cannot be sampled in the kernel
  * (kernel_process_facts()), if native frames cannot be found (native_frames_create()), if the ring for the records
  * cannot be created, or if there is not enough memory. For ten seconds after a call of keep_pace() (stream.h), each
- * copied stack wakes rbdump, even at a high sampling rate. This is necessary because the kernel cannot wait for rbdump.
+ * copied stack wakes rbdump, even at a high sampling rate. These wake-ups are necessary because the kernel cannot wait
+ * for rbdump.
  */
 struct error *kernel_stream_create(const struct session *session, const struct kernel_stream_options *options,
 				   struct stream **ret);

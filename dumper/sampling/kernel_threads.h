@@ -20,8 +20,8 @@ struct kernel_follow {
 	uint64_t since_ns;
 	uint32_t wait_slot; /* the slot with the stack of the wait that began at `wait_ns`; TIME_NONE: no such stack */
 	uint64_t wait_ns;
-	uint32_t lost; /* `lost` in struct kernel_head of the last record that was taken for the thread */
-	/* how often the thread left its CPU, in each way, since the last call of kernel_threads_choose_waits() */
+	uint32_t lost; /* `lost` of struct kernel_head, from the last record that was taken for the thread */
+	/* how often the thread left its CPU in each of the ways, since the last kernel_threads_choose_waits() */
 	unsigned int outs[KERNEL_LEAVES];
 	double chances[KERNEL_LEAVES]; /* as in kernel_maps_set_chances() */
 	bool listed;		       /* the thread was in the list of threads when the list was last read */
@@ -41,7 +41,7 @@ struct kernel_threads {
 	size_t count, capacity;
 	uint64_t main;	      /* the rb_thread_t of the main thread; 0: not known */
 	uint64_t listed_ns;   /* when the list of threads was last read, by CLOCK_MONOTONIC */
-	uint64_t rest_ns;     /* how long after that the list is read again, if nothing else asks for it */
+	uint64_t rest_ns;     /* how long after `listed_ns` the list is read again, unless `wanted_ns` is earlier */
 	uint64_t collections; /* how many garbage collections had begun when the list was read; 0: not known */
 	/*
 	 * The tid of a thread that has run but has no entry in the array `of`. To find this thread, rbdump reads the
@@ -75,13 +75,14 @@ void kernel_threads_sweep(struct kernel_threads *threads);
  * records were lost after the last record that was taken for this thread. If so, marks the time from the last taken
  * record to `until_ns` as lost in the thread's time line.
  *   until_ns  a time by CLOCK_MONOTONIC; all records before this time must have been taken
- *   is_now    true if `until_ns` is the current time. In this case, also corrects the current states of these threads
+ *   is_now    true if `until_ns` is the current time. In this case, also corrects the current state of each thread
+ *             whose records were lost
  */
 void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool is_now);
 
 /*
- * Notes that a thread without an entry has run. The first call of kernel_threads_keep() whose `now_ns` is not before
- * this moment then reads the list of threads again.
+ * Notes that a thread without an entry has run. After this, kernel_threads_keep() reads the list of threads again as
+ * soon as its `now_ns` is not before the time at which kernel_threads_want() was called.
  */
 void kernel_threads_want(struct kernel_threads *threads, pid_t tid);
 
@@ -104,9 +105,10 @@ struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, 
 /*
  * Begins to follow a thread that the program in the kernel has found. The time line of the thread begins at `time_ns`.
  * If the thread already has an entry because it was in the list of threads, but no record of the thread was taken yet,
- * changes the beginning of its time line to `time_ns`. Returns NULL if a record of the thread was already taken, if
- * rbdump was already following the thread at `time_ns`, or if there is not enough memory. This call can move the
- * entries in memory, so pointers to entries are no longer valid after the call.
+ * changes the beginning of its time line to `time_ns`. In both cases, if an earlier thread with the same tid has a time
+ * line that ends after `time_ns`, the time line of the new thread begins at that end instead. Returns NULL if a record
+ * of the thread was already taken, if rbdump was already following the thread at `time_ns`, or if there is not enough
+ * memory. This call can move the entries in memory, so pointers to entries are no longer valid after the call.
  *   time_ns  when a record of the thread was written. At that time, the thread was on a CPU
  *   reads    whether to read the thread's name from the target now. If false, rbdump gets the name when it next reads
  *            the list of threads
@@ -115,8 +117,9 @@ struct kernel_follow *kernel_threads_found(struct kernel_threads *threads, pid_t
 					   uint64_t time_ns, bool reads);
 
 /*
- * Ends the time lines of the threads that were not in the last list of threads. Does nothing if the list was read after
- * `until_ns`, because the last records of these threads may not have been taken yet.
+ * Ends the time lines of the threads that were not in the last list of threads. Does nothing for a thread if the first
+ * list without this thread was read after `until_ns`, because the last records of the thread may not have been taken
+ * yet.
  *   until_ns  all records before this time must have been taken
  */
 void kernel_threads_end_gone(struct kernel_threads *threads, uint64_t until_ns);
@@ -127,7 +130,9 @@ void kernel_threads_open(const struct kernel_threads *threads, struct kernel_fol
 /*
  * For each thread, chooses the probability that the program in the kernel copies the thread's stack when the thread
  * begins to wait. The more often threads begin to wait, the lower the probability is.
- *   rate     the number of clock samples per second. About as many stacks of waits are copied per second
+ *   rate     the number of clock samples per second. For each way to leave a CPU (KERNEL_LEAVES), at most about this
+ *            number of stacks is copied per second. But about four stacks per second are allowed for each thread, even
+ *            if the total is then larger
  *   seconds  the time since the last call of this function
  */
 void kernel_threads_choose_waits(struct kernel_threads *threads, double rate, double seconds);

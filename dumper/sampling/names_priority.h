@@ -1,11 +1,11 @@
 /*
- * The priority of the thread that finds names. On a busy machine, this thread must get a CPU soon after a sample was
- * taken. Otherwise, a garbage collection may begin before the names are found, or there may be no room for more
- * samples. So the thread that finds names has a real-time priority (base/priority.h). The thread that takes samples has
- * a higher real-time priority. The thread that finds names keeps its real-time priority only as long as its CPU time is
- * within a limit. This limit is the CPU time that sampling may use in this process (cpu_limit_share()), but never more
- * than a tenth of one CPU. When the thread that finds names has used up this CPU time, it gets its original priority.
- * The thread gets its real-time priority back when some CPU time is available again.
+ * The priority of the thread that finds the names of stack frames. On a busy machine, this thread must get a CPU soon
+ * after a sample was taken. Otherwise, a garbage collection may begin before the names are found, or the buffer for
+ * samples may become full. So the thread that finds names has a real-time priority (base/priority.h). The thread that
+ * takes samples has a higher real-time priority. The thread that finds names keeps its real-time priority only as long
+ * as its CPU time is within a limit. This limit is the share of one CPU that sampling may use in this process
+ * (cpu_limit_share()), but at most a tenth of one CPU. When the thread that finds names has used up this CPU time, it
+ * gets its original priority. The thread gets its real-time priority back when some CPU time is available again.
  *
  * Only the thread that finds names may call these functions.
  */
@@ -18,7 +18,8 @@
 #include "sampling/cpu_limit.h"
 
 /*
- * Before the first call of names_priority_keep(), all members must be zero. The thread then has its original priority.
+ * Before the first call of names_priority_keep(), all members must be zero. At that time, the thread has its original
+ * priority.
  */
 struct names_priority {
 	struct cpu_limit limit;

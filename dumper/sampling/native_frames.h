@@ -1,22 +1,24 @@
 /*
- * The native frames of a sample. The native frames show which native functions a thread was in, from the innermost
- * function to the innermost Ruby frame. rbdump finds these functions from the sample's registers and from a copy of the
- * innermost part of the native stack (sample.h). Native functions between two Ruby frames are not included.
+ * The native frames of a sample. The native frames show which native functions were running inside of the innermost
+ * Ruby frame. To find these functions, rbdump uses the sample's registers, and a copy of the innermost part of the
+ * native stack (sample.h). Native functions between two Ruby frames are not included.
  *
  * rbdump needs no symbols to find the outermost of these native functions. There are three cases:
  * - The innermost Ruby frame runs a method that is written in C. The outermost function is the C function that
  *   implements the method. The definition of the method contains the address of this C function.
  * - The innermost Ruby frame runs Ruby code in the interpreter. The outermost function is the function that
  *   vm_exec_core has called. The function vm_exec_core interprets Ruby code. In the code of a Ruby method, each
- *   instruction is stored as an address in vm_exec_core.
+ *   instruction is stored as an address in vm_exec_core. Such an address shows where vm_exec_core is.
  * - The innermost Ruby frame runs machine code from a JIT compiler. The outermost function is the function that this
- *   machine code has called. The memory of such machine code is executable, and not mapped from a file.
+ *   machine code has called. rbdump recognizes such machine code, because its memory is executable and is not mapped
+ *   from a file.
  *
  * The C function that implements a method can end with a tail call. Then the C function is no longer on the native
- * stack. In this case, rbdump looks for Ruby's own functions that call methods in C. rbdump omits these functions of
- * Ruby, and all functions outside of them. rbdump recognizes such a function of Ruby by its name, or because the
- * function was between a method in C and vm_exec_core in other samples. If rbdump finds no such function, and cannot
- * tell which native functions belong to the method, rbdump keeps only the innermost function, and sets `cut`.
+ * stack. In this case, rbdump looks for the functions of Ruby that call the C functions of methods. rbdump omits these
+ * functions of Ruby, and all functions further out on the native stack. rbdump recognizes such a function of Ruby by
+ * its name, or because in other samples, the function was between the C function of a method and vm_exec_core. If
+ * rbdump finds no such function, and cannot tell which native functions belong to the method, rbdump keeps only the
+ * innermost function, and sets `cut`.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5: method.h (rb_method_definition_t: `body.cfunc.func` and `body.iseq.iseqptr`
  * are both the first member of `body`), vm_exec.h (OPT_DIRECT_THREADED_CODE), vm.c (vm_exec).
@@ -34,7 +36,7 @@
 #define NATIVE_FRAMES_MAX 64u
 
 struct native_frame {
-	uint64_t start;	  /* the address at which the function begins; it identifies the function; 0: not known */
+	uint64_t start;	  /* the address at which the function begins; identifies the function; 0: not known */
 	const char *name; /* the symbol, or "FILE+0xADDRESS"; valid until native_frames_destroy() */
 	const char *file; /* the path of the file; "[kernel]" for a function of the kernel */
 };
@@ -48,22 +50,26 @@ struct native_stack {
 struct native_frames;
 
 /*
- * Prepares for finding native frames. The session must outlive the result. Fails if the mapped files of the process
- * cannot be read, if `kernel` is true and the kernel hides its symbols, or if there is not enough memory.
+ * Prepares to find native frames. The session must outlive the result. Fails if the mapped files of the process cannot
+ * be opened (machine_code_open()), if `kernel` is true and the kernel's symbols cannot be read (kernel_symbols_read()),
+ * or if there is not enough memory.
  *   kernel  whether to find the kernel's functions, too
  */
 struct error *native_frames_create(const struct session *session, bool kernel, struct native_frames **ret);
 void native_frames_destroy(struct native_frames *frames); /* NULL is fine */
 
-/* Sets in `facts` which additional data the program in the kernel must copy (`native_length` and `functions`). */
+/*
+ * Sets the members of `facts` that say which additional data the program in the kernel must copy (`native_length` and
+ * `functions`).
+ */
 void native_frames_facts(const struct native_frames *frames, struct kernel_facts *facts);
 
 /*
- * Finds the native frames of a sample. Pass every sample of the process, in the order in which they were taken, because
- * a sample with a new stack contains data that later samples with the same stack lack. Call this function while the
- * frames that the sampler has walked (`sample->walked`) are valid. If the sample has no copy of the native stack, the
- * result is empty. Only two registers of a sleeping thread are known, so some native frames can be missing then; and
- * the result has no functions of the kernel.
+ * Finds the native frames of a sample. Call this function for every sample of the process, in the order in which the
+ * samples were taken. This is necessary because a sample with a new stack contains data that later samples with the
+ * same stack lack. Call this function while the frames that the sampler has walked (`sample->walked`) are valid. If the
+ * sample has no copy of the native stack, the result is empty. A sample from source_asleep has only two registers, and
+ * no functions of the kernel. So some native frames of such a sample can be missing.
  */
 void native_frames_take(struct native_frames *frames, const struct sample *sample, struct native_stack *ret);
 

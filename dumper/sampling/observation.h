@@ -30,16 +30,16 @@ struct observation {
 	bool same; /* the stack is the same as in the thread's previous observation, so `sample` is NULL */
 	/*
 	 * The sample that contains the stack. NULL if `same`, `lost` or `of_kept` is set, or if `stack` is a cache hit.
-	 * But in the queue, a cache hit can have a sample, which has its native stack but no stack copy.
-	 * If `gone` or `no_stack` is set in the sample, the sample has no stack.
+	 * But in the queue, the observation of a cache hit can have a sample. This sample contains the native stack,
+	 * but no stack copy. If `gone` or `no_stack` is set in the sample, the sample has no stack.
 	 */
 	struct sample *sample;
-	/* There was no room for the sample (sampling/observation_queue.h), so `sample` is NULL. */
+	/* The queue had no room for the sample (sampling/observation_queue.h), so `sample` is NULL. */
 	bool lost;
 	/*
-	 * The thread sleeps, and no stack of this thread has been added to the queue yet. If there is no room for the
-	 * sample, the observation is not added to the queue. A later observation then also stands for the time of this
-	 * observation.
+	 * The thread sleeps, and no stack of this thread has been added to the queue yet. If the queue has no room for
+	 * the sample, the observation is not added to the queue. A later observation then also stands for the time of
+	 * this observation.
 	 */
 	bool optional;
 	/*
@@ -50,7 +50,7 @@ struct observation {
 	 */
 	bool keeps, of_kept;
 	uint32_t kept;
-	bool estimated;			   /* the stack was copied outside this observation's time (time_line.h) */
+	bool estimated; /* the stack was copied before or after the time of this observation (time_line.h) */
 	const struct native_stack *native; /* the native frames of the stack (sampling/native_frames.h); NULL: none */
 	struct cached_stack stack;	   /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */
 	struct stack_cache *cache;

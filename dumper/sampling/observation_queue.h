@@ -29,14 +29,15 @@ void observation_queue_begin(struct observation_queue *queue);
 /*
  * Adds an observation, with a copy of its sample. The caller can reuse its own sample immediately. If the buffer has no
  * room for the sample, returns false. In this case, an `optional` observation is not added. Any other observation is
- * added without its sample, and with `lost` set unless the sample is a cache hit: then only its native stack is lost. A
- * part of the buffer is reserved for samples without a stack. Waits only if the queue has no room for another
- * observation. Wakes the processing thread only in three cases: the observation ends a round in which samples with new
- * stacks were taken, `no_list` is set in the observation, or the queue or its buffer is at least half full.
+ * added without its sample. If this sample is a cache hit, only its native stack is lost. Otherwise, `lost` is set in
+ * the observation. A part of the buffer is reserved for samples without a stack. Waits only if the queue has no room
+ * for another observation. Wakes the processing thread only in three cases: the observation ends a round in which
+ * samples with new stacks were taken, `no_list` is set in the observation, or the queue or its buffer is at least half
+ * full.
  */
 bool observation_queue_add(struct observation_queue *queue, const struct observation *observation);
 
-/* Whether a round of sampling should wait because the queue is more than half full of observations. */
+/* Whether the queue is more than half full of observations. If so, the sampling thread should omit a round. */
 bool observation_queue_is_full(struct observation_queue *queue);
 
 /* Waits until at most `count` observations are in the queue, and at least half of the buffer is free. */

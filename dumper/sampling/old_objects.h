@@ -1,10 +1,11 @@
 /*
- * Keeps the bytes of old objects that stacks refer to: code, method entries and their definitions, and environments.
- * Only a major collection frees an old object (ruby/collections.h). So the kept bytes of an old object stay right until
- * the next major collection begins. Until then, rbdump does not have to copy the object again with each stack.
+ * Keeps the bytes of old objects that stacks refer to: code, method entries and their definitions, and environments. An
+ * old object is an object of the garbage collector's old generation. Only a major collection frees an old object
+ * (ruby/collections.h). So the kept bytes of an old object stay right until the next major collection begins. Until
+ * then, rbdump does not have to copy the object again with each stack.
  *
- * The target can change an object in place, for example when it redefines a method. The state of the garbage collector
- * does not show such a change. So the caller must call old_objects_forget() from time to time.
+ * However, the target can change an object in place, for example when it redefines a method. The state of the garbage
+ * collector does not show such a change. So the caller must call old_objects_forget() from time to time.
  *
  * A struct old_objects is a table of the bytes of old objects. The table belongs to the thread of rbdump that takes
  * samples.
@@ -27,8 +28,8 @@ void old_objects_forget(struct old_objects *objects);
 
 /*
  * Tells the table when a stack was copied. Call this function before the table is searched for the objects or frames of
- * this stack. If other objects may have replaced the objects in the table before the stack was copied, forgets all
- * objects.
+ * this stack. If the address of an object in the table may have contained another object when the stack was copied,
+ * forgets all objects.
  *   then  the state of the garbage collector when the stack was copied
  */
 void old_objects_at(struct old_objects *objects, const struct collections *then);
@@ -42,8 +43,8 @@ const uint8_t *old_objects_find(const struct old_objects *objects, uint64_t addr
 
 /*
  * Adds the old objects of a copy to the table. Call this function only after the copy was checked, because an unchecked
- * copy may be torn. The words of a torn stack may lead to an object that Ruby is freeing because nothing refers to the
- * object any more.
+ * copy may be torn. A torn stack may refer to an object to which nothing else refers any more. Ruby may be freeing such
+ * an object.
  *   then, now  the states of the garbage collector before and after the objects were copied
  */
 void old_objects_keep(struct old_objects *objects, const struct stack_copy *copy, const struct collections *then,
@@ -51,8 +52,8 @@ void old_objects_keep(struct old_objects *objects, const struct stack_copy *copy
 
 /*
  * Finds out which frames of a stack are known (known_frames.h). Before this call, old_objects_at() must have been
- * called for the moment at which the stack was copied. The result is valid until the next call of this function (see
- * old_objects_frames()).
+ * called for the moment at which the stack was copied. The function old_objects_frames() returns the result, which is
+ * valid until the next call of old_objects_look().
  */
 void old_objects_look(struct old_objects *objects, const struct stack_copy *copy);
 
@@ -63,17 +64,18 @@ const struct known_stack *old_objects_frames(const struct old_objects *objects);
  * Adds the frames of a checked stack to the known frames. A frame is added only if its code and its method entry were
  * already in the table at `read_ns`. The last call of old_objects_look() must have been for this stack. For each added
  * frame of Ruby code, the table also remembers that the frame's code and the frame's method entry can belong to the
- * same frame. Then this pair of code and method entry is not checked again.
- *   read_ns  when the oldest of the bytes that the check has used were read, by CLOCK_MONOTONIC
- * Returns whether frames were not added only because their code or method entry came into the table after `read_ns`.
+ * same frame. So this pair of code and method entry is not checked again.
+ *   read_ns  when the oldest bytes that the check has used were read, by CLOCK_MONOTONIC
+ * Returns true if a frame was not added, and the only reason was that its code or its method entry came into the table
+ * after `read_ns`.
  */
 bool old_objects_note_checked(struct old_objects *objects, const struct stack_copy *copy, const struct stack *stack,
 			      uint64_t read_ns);
 
 /*
- * Notes that the call that `caller` is making agrees with `callee`. `caller` and `callee` are the two innermost frames
- * of a stack. Does nothing if the code of `caller` or the method entry of `callee` was not yet in the table at
- * `read_ns`.
+ * Notes that `callee` agrees with the call site in `caller` (ruby/call_site.h). `caller` and `callee` are the two
+ * innermost frames of a stack. Does nothing if the code of `caller` or the method entry of `callee` was not yet in the
+ * table at `read_ns`.
  */
 void old_objects_note_call(struct old_objects *objects, const struct frame *caller, const struct frame *callee,
 			   uint64_t read_ns);

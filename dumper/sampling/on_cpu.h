@@ -1,5 +1,5 @@
 /*
- * Tells whether a thread is still running. While a thread is watched, the kernel reports each context switch of the
+ * Checks whether a thread is still running. While a thread is watched, the kernel reports each context switch of the
  * thread in shared memory (sampling/switch_events.h). As long as there is no report, rbdump needs no system call to
  * check the thread. Each report slows the thread down. So a thread is watched only if it has run for a while and has
  * few context switches. If `undisturbed` is true, on_cpu_init() calls switch_events_prepare(). If the call of
@@ -24,7 +24,7 @@ struct on_cpu {
 	unsigned int wanted;	   /* how large `rounds` must be before the thread is watched */
 	unsigned int rests;	   /* how many rounds have begun since the last call of on_cpu_runs() */
 	struct switch_event event; /* if `ring.fd` is -1, the thread is not watched */
-	/* how many more context switches the kernel may report; if below 0, rbdump stops watching the thread */
+	/* how many more context switches the kernel may report; if `credit` is below 0, rbdump stops watching the thread */
 	int credit;
 	bool may_tell; /* watching is allowed */
 	int prepared;  /* the descriptor from switch_events_prepare(); -1: none */
@@ -43,7 +43,7 @@ void on_cpu_forget(struct on_cpu *on_cpu);
 
 /*
  * Whether a thread is runnable: it runs, or it waits for a CPU. A thread is identified only by its `tid`. So after a
- * thread has ended, the caller must call on_cpu_forget() before passing the same `tid` for another thread.
+ * thread has ended, the caller must call on_cpu_forget() before it passes the same `tid` for another thread.
  */
 bool on_cpu_runs(struct on_cpu *on_cpu, pid_t tid, const struct task *task);
 

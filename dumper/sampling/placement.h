@@ -20,8 +20,8 @@ struct placement {
 	struct timespec off;   /* when the sampling thread last left the target's CPU; 0: it might be on that CPU */
 	pid_t off_tid;	       /* the tid that was passed to placement_avoid() at the time `off`; 0: none */
 	pid_t processing;      /* the thread of rbdump that processes the samples; 0: none */
-	int processing_off;    /* the CPU that `processing` must not use, because the target uses it; -1: none */
-	struct timespec moved; /* when `processing_off` changed */
+	int processing_off;    /* the CPU that `processing` must not use, because the target uses this CPU; -1: none */
+	struct timespec moved; /* when `processing_off` last changed */
 };
 
 /*

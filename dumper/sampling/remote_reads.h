@@ -38,7 +38,7 @@ void remote_reads_found(struct remote_reads *reads);
 /*
  * Notes a stack that was taken on the thread's CPU.
  *   is_known  whether the stack was in the cache
- *   in_vain   whether a remote read was tried first for this sample, but failed. Since that read, the stack may have
+ *   in_vain   whether a remote read was tried first for this sample, and failed. Since that read, the stack may have
  *             changed
  */
 void remote_reads_taken(struct remote_reads *reads, bool is_known, bool in_vain);

@@ -22,8 +22,8 @@ struct rounds_options {
 	const struct source *source; /* the source for running threads */
 	struct timespec origin;	     /* the CLOCK_MONOTONIC time that is time 0 of all observations */
 	/*
-	 * Whether samples have copies of native stacks, for native frames (native_frames.h). Then the observation of a
-	 * cache hit also has its sample.
+	 * Whether samples have copies of native stacks, for native frames (native_frames.h). If true, the observation
+	 * of a cache hit also has a sample.
 	 */
 	bool native;
 };
@@ -43,17 +43,16 @@ struct lateness {
 };
 
 /*
- * Takes a round. Returns true if the observations of this round report `late` and `skipped`. Returns false if no thread
- * was observed. In this case, either the list of threads could not be read, or a thread did not stop in time
- * (rounds_are_stuck()).
+ * Takes a round. Returns true if the observations of this round report `late` and `skipped`. Otherwise, returns false:
+ * either the list of threads could not be read, or a thread did not stop in time (rounds_are_stuck()).
  *   skipped  how many rounds the CPU time limit has prevented since rounds_take() last returned true
  *   rest_ns  for how many nanoseconds the CPU time limit made sampling pause before this round
  */
 bool rounds_take(struct rounds *rounds, const struct lateness *late, uint32_t skipped, uint64_t rest_ns);
 
 /*
- * Whether a thread of the target did not stop in time. The rbdump thread that tried to stop such a thread goes on
- * tracing it. The tracing ends when that rbdump thread ends.
+ * Whether a thread of the target did not stop in time. Such a thread is still traced by the rbdump thread that tried to
+ * stop it. The tracing ends when that rbdump thread ends.
  */
 bool rounds_are_stuck(const struct rounds *rounds);
 

@@ -1,6 +1,6 @@
 /*
- * One sample of a thread's stack. A sample says which thread a source (source.h) was asked to sample. The sample also
- * contains the result: a copy of the thread's stack, or the reason why there is no copy.
+ * One sample of a thread's stack. A sample says which thread was sampled, and by which source (source.h). The sample
+ * also contains the result: a copy of the thread's stack, or the reason why there is no copy.
  */
 #ifndef RBDUMP_SAMPLE_H
 #define RBDUMP_SAMPLE_H
@@ -62,20 +62,20 @@ struct sample_cache {
 };
 
 /*
- * The maximum number of bytes of the native stack that are copied. This is enough for most methods in C, which need some
- * hundreds of bytes per function.
+ * The maximum number of bytes of the native stack that are copied. This limit is high enough for most methods in C,
+ * because a C function usually needs only some hundreds of bytes.
  */
 #define NATIVE_COPY_MAX 8192u
 
 /*
- * The data from which native frames are found (native_frames.h). The sampler or the kernel's record owns the memory, which is
- * valid until the next sample is taken, or until the record is released.
+ * The data from which native frames are found (native_frames.h). The memory belongs to the sampler, or to a record of
+ * the kernel. The memory is valid until the next sample is taken, or until the record is released.
  */
 struct native_copy {
-	struct unwind_registers registers; /* `known` is 0: there is no copy */
+	struct unwind_registers registers; /* if `known` is 0, there is no copy */
 	const uint8_t *bytes;		   /* the innermost part of the native stack, from the stack pointer on */
 	size_t length;			   /* in bytes; 0: the stack could not be read */
-	const uint64_t *functions;	   /* addresses in functions of the kernel, the innermost first */
+	const uint64_t *functions;	   /* addresses in functions of the kernel; the innermost function is first */
 	size_t nr_functions;
 };
 
@@ -106,8 +106,8 @@ struct sample {
 	struct stack_copy *copy; /* the last copy of the stack */
 	bool copied;		 /* whether `copy` contains the whole stack */
 	/*
-	 * The thread was interrupted in a torn window, so Ruby may not have finished the innermost frame. This frame is
-	 * not shown, and a cache hit does not confirm this frame.
+	 * The thread was interrupted in a torn window, so the innermost frame may be incomplete. This frame is not
+	 * shown, and a cache hit does not confirm this frame.
 	 */
 	bool lacks_innermost;
 	/*
@@ -124,7 +124,7 @@ struct sample {
 	bool no_stack;	    /* the thread has not begun or is about to end, so there is no stack */
 	enum reason reason; /* why the source rejects the sample; REASON_NONE: the source accepts it */
 	struct sample_stop stop;
-	struct native_copy native; /* set only if it was wanted (sampler_options.h) and could be copied */
+	struct native_copy native; /* set only if a copy was wanted (sampler_options.h) and could be made */
 	struct sample_cache cache;
 	struct sample_effort effort;
 };

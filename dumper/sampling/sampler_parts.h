@@ -33,7 +33,10 @@ struct sampler {
 	 */
 	struct collections then, fetched;
 	bool has_fetched;
-	/* if frames could not become known, the code is read again when the last read is this many ns old */
+	/*
+	 * If old_objects_note_checked() returns true, the sampler reads code again (copy_check_renew()). But the
+	 * sampler does this only if it last began to read code more than this many ns ago.
+	 */
 	uint64_t late_ns;
 	uint64_t low, high; /* the file that contains Ruby is mapped at [low, high) */
 	uint64_t native[NATIVE_READ_MAX / 8];
@@ -65,7 +68,7 @@ void sampler_copy_frames(struct sampler *sampler, struct sample *sample, size_t 
 void sampler_copy_held(struct sampler *sampler, struct sample *sample);
 
 /*
- * Copies the objects that the frames of the copied stack refer to, while the target runs. If a garbage collection has
+ * While the target runs, copies the objects that the frames of the copied stack refer to. If a garbage collection has
  * begun since the stack was copied, sets the `reason` of the sample, because the objects may be gone.
  */
 void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
@@ -77,9 +80,9 @@ void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
 size_t sampler_read_native(struct sampler *sampler, pid_t tid, uint64_t sp, size_t length);
 
 /*
- * Gives the sample the part of the native stack that was read last.
- *   registers  of the thread
- *   length     how many bytes were read; at most NATIVE_COPY_MAX of these are used
+ * Makes the sample refer to the part of the native stack that was read last.
+ *   registers  the registers of the thread
+ *   length     how many bytes were read; at most NATIVE_COPY_MAX of these bytes are used
  */
 void sampler_note_native(const struct sampler *sampler, const struct unwind_registers *registers, size_t length,
 			 struct sample *sample);

@@ -14,7 +14,7 @@
 #define SLEEP_GUARD_FEW 4u
 
 struct sleep_guard {
-	struct switch_events *events; /* NULL: the kernel cannot report context switches */
+	struct switch_events *events; /* NULL: rbdump cannot get reports of context switches */
 	size_t nr_opened;	      /* how many threads the guard began to watch in this round */
 	/* how many of the threads that were checked in this round were awake, or had run since the previous check */
 	size_t nr_awake;
@@ -50,7 +50,7 @@ void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, stru
 /* Call this function just before a thread is checked. */
 void sleep_guard_begin_check(struct watched *watched);
 
-/* Whether a guarded thread may have run since all threads were last checked. */
+/* Whether any watched thread may have run since all threads were last checked. */
 bool sleep_guard_was_woken(struct sleep_guard *guard);
 
 /* Whether a thread is guarded, and has not run since it was last checked. */

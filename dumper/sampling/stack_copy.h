@@ -81,22 +81,21 @@ uint64_t stack_copy_context(const struct stack_copy *copy);
 /* Returns what the execution context stores about the stack: location, size, and address of the innermost frame. */
 const struct stack_facts *stack_copy_facts(const struct stack_copy *copy);
 /*
- * Returns the `length` copied bytes at `address`. Returns NULL if no single piece of the stack contains all these
- * bytes.
+ * Returns the `length` copied bytes at `address`. Returns NULL if these bytes are not all in one piece of the stack.
  */
 const uint8_t *stack_copy_bytes(const struct stack_copy *copy, uint64_t address, size_t length);
 
-/* The state of the garbage collector when the copy was taken. Removes any overlay from the memory of `ruby`. */
+/* The state of the garbage collector when the copy was taken. Removes any overlay from `ruby->memory`. */
 struct collections stack_copy_collections(const struct stack_copy *copy, const struct ruby *ruby);
 /*
  * The current state of the garbage collector, read from the target. If this state can be read, removes any overlay from
- * the memory of `ruby`.
+ * `ruby->memory`.
  */
 struct collections stack_copy_collections_now(struct stack_copy *copy, const struct ruby *ruby);
 
 /* Which parts of a copy are packed. */
 enum stack_copy_parts {
-	PACK_NO_STACK, /* the stack and the objects are left out, because the copy does not contain the whole stack */
+	PACK_NO_STACK, /* no stack and no objects: the copy lacks a part of the stack, or the stack is a cache hit */
 	PACK_OBJECTS,  /* everything except the frames and the values of the stack, which have already been walked */
 	PACK_ALL,
 };

@@ -1,5 +1,5 @@
 /*
- * The parts of a stack copy. Only the .c files that fill in a stack copy include this file.
+ * The parts of a stack copy. Only the .c files that use the members of struct stack_copy include this file.
  */
 #ifndef RBDUMP_STACK_COPY_PARTS_H
 #define RBDUMP_STACK_COPY_PARTS_H
@@ -44,7 +44,7 @@ struct stack_copy {
 	uint32_t ec_offset, ec_length; /* which bytes of an execution context are copied */
 	uint32_t object_length;	       /* how many bytes of an object are copied */
 	uint32_t definition_length;    /* how many bytes of a method definition are copied */
-	/* how many bytes of ZJIT's frame struct are copied; 0 if this Ruby has no such struct */
+	/* how many bytes of ZJIT's frame struct are copied; 0 if this Ruby has no such struct, or ZJIT is off */
 	uint32_t zjit_frame_length;
 	uint64_t collections;	   /* the address of the words that contain the state of the garbage collector */
 	size_t collections_length; /* the length in bytes of the words at `collections`; 0: there are no such words */
@@ -119,8 +119,8 @@ size_t stack_copy_length(const struct stack_copy *copy, const struct stack_exten
 
 /*
  * Returns the end of the values that the frames refer to. This is the end of the highest environment on the stack.
- * Newer frames have higher environments. But the ep of an incomplete frame can have any value, so an ep outside of the
- * stack is ignored.
+ * Newer frames have higher environments. But the ep of an incomplete frame can have any value. So the function
+ * considers all frames, and ignores an ep outside of the stack.
  */
 uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *frames, size_t length,
 			       const struct stack_facts *facts);
@@ -128,7 +128,7 @@ uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *fra
 /* The address of the thread's execution context, taken from the copied PIECE_THREAD. */
 uint64_t stack_copy_ec_of(const struct stack_copy *copy, const struct stack_extent *extent, const uint8_t *piece);
 
-/* Returns the location and the size of a stack, as a copied execution context stores them. */
+/* Returns what a copied execution context stores about the stack: location, size, and address of the innermost frame. */
 struct stack_facts stack_copy_facts_of(const struct stack_copy *copy, const uint8_t *ec);
 
 /* Reads one piece of the target in a separate system call. Returns false if any byte of the piece cannot be read. */

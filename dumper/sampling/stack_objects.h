@@ -14,8 +14,8 @@ struct stack_copy;
 /*
  * Copies the objects that the innermost `frames` frames of a stack refer to. `copy` must contain the whole stack. The
  * new objects replace the objects that `copy` contained before. Objects that cannot be read are omitted.
- *   old  a table of old objects and known frames, which are not read from the target (see old_objects_at()). If `old`
- *        is NULL, all objects are read from the target
+ *   old  a table of old objects and known frames (see old_objects_at()). Objects in this table are not read from the
+ *        target. Objects of known frames are not copied. If `old` is NULL, all objects are read from the target
  */
 void stack_objects_copy(struct stack_copy *copy, size_t frames, const struct old_objects *old);
 

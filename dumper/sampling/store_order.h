@@ -1,15 +1,15 @@
 /*
- * Learns which torn windows are harmless. A torn window is harmless if a thread that is stopped there never really has
- * a torn stack. To learn this, rbdump watches threads while they are single-stepped out of the window.
+ * Learns which torn windows are harmless. If a thread is stopped in a harmless window, the thread's stack is never
+ * really torn. To learn this, rbdump watches threads while they are single-stepped out of the window.
  *
  * Ruby publishes a new frame by a store to the cfp of the execution context. Suppose that this store is the last store
- * in a window. Then the stack of a thread that is stopped in the window contains either the whole new frame or no part
- * of it. In that case, the thread need not be stepped. The order of the stores depends on the source code of Ruby and
- * on the compiler. The order differs between the places where vm_push_frame was inlined. At each such place, the order
- * is always the same, because vm_push_frame has no branches. So it is enough to watch a few threads at each place. If a
- * store writes the value that the memory already contains, rbdump does not notice the store. So a window is watched
- * again from time to time. This module follows the source code of Ruby 2.7.4 to 4.0.5: vm_insnhelper.c,
- * vm_push_frame().
+ * in a window. If a thread is stopped in such a window, the thread's stack contains either the whole new frame or no
+ * part of it. In that case, the thread need not be stepped. The order of the stores depends on the source code of Ruby
+ * and on the compiler. The compiler has inlined vm_push_frame at several places, and the order differs between these
+ * places. At each place, the order is always the same, because vm_push_frame has no branches. So it is enough to watch
+ * a few threads at each place. If a store writes the value that the memory already contains, rbdump does not notice the
+ * store. So a window is watched again from time to time. This module follows the source code of Ruby 2.7.4 to 4.0.5:
+ * vm_insnhelper.c, vm_push_frame().
  */
 #ifndef RBDUMP_STORE_ORDER_H
 #define RBDUMP_STORE_ORDER_H

@@ -1,9 +1,9 @@
 /*
- * Tells whether any thread of a set has been given a CPU. A thread that has fallen asleep and has not been given a CPU
- * since then has not run. So such a thread need not be checked individually. The kernel reports context switches as
- * they happen (perf_event_open(2), PERF_RECORD_SWITCH). So checking a set costs the same for a thousand threads as for
- * one thread. A thread can also be watched alone, outside of a set. Checking a thread that is watched alone requires no
- * system call.
+ * Finds out whether the kernel has given a CPU to any thread of a set. A thread that has fallen asleep and has not been
+ * given a CPU since then has not run. So such a thread need not be checked individually. The kernel reports context
+ * switches as they happen (perf_event_open(2), PERF_RECORD_SWITCH). So checking a set costs the same for a thousand
+ * threads as for one thread. A thread can also be watched alone, outside of a set. Checking a thread that is watched
+ * alone requires no system call.
  *
  * A set belongs to one thread of rbdump at a time. The same applies to a `struct switch_event` for a thread that is
  * watched alone.
@@ -23,8 +23,8 @@ struct switch_events *switch_events_create(void);
 void switch_events_destroy(struct switch_events *events); /* NULL is fine */
 
 /*
- * The kernel takes about 10 ms to start watching the first thread on a machine. To avoid this delay later, this
- * function makes the kernel start in advance, so this function takes about 10 ms. Returns a descriptor, or -1 on
+ * Before the kernel can watch the first thread on a machine, it needs about 10 ms to prepare. To avoid this delay
+ * later, this function makes the kernel prepare now. So this function takes about 10 ms. Returns a descriptor, or -1 on
  * failure. Until the caller closes the descriptor, each context switch on the machine takes a little longer
  * (kernel/events/core.c, perf_event_switch(), v6.1).
  */
@@ -37,8 +37,8 @@ struct switch_event {
 
 /*
  * Begins to watch a thread. On failure, returns false and sets errno. There are two usual causes: the kernel does not
- * allow rbdump to watch the thread (kernel.perf_event_paranoid, CAP_PERFMON), or has no room for another event. If the
- * thread has ended, errno is ESRCH.
+ * allow rbdump to watch the thread (kernel.perf_event_paranoid, CAP_PERFMON), or the kernel has no room for another
+ * event. If the thread has ended, errno is ESRCH.
  *   events  the set to which the thread is added; NULL: the thread is watched alone (see switch_event_told())
  */
 bool switch_event_open(struct switch_events *events, pid_t tid, struct switch_event *ret);

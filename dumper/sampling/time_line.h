@@ -24,21 +24,24 @@
  *
  * The thread's stack is copied only at some of its waits. These waits are chosen at random. A wait without a stack gets
  * the stack of another wait, which ended at most TIME_OLD_NS ago. Only waits with the same state and the same system
- * call are considered. If the lengths of some of these waits differ from the length of the wait by a factor of less
- * than 1.25, one of these similar waits is chosen at random. Otherwise, the wait with the most similar length is
- * chosen. As a result, each stack gets about the time that it would get if stacks were copied at all waits.
+ * call are considered. Their lengths are compared with the length of the wait without a stack. If some lengths differ
+ * by a factor of less than 1.25, one of these similar waits is chosen at random. Otherwise, the wait with the most
+ * similar length is chosen. As a result, each stack gets about the time that it would get if stacks were copied at all
+ * waits.
  *
  * A thread that was preempted waits for a CPU. If the stack at the end of its CPU time was copied, this wait gets that
- * stack. Otherwise, it gets a stack in the same way as other waits: from another time when the thread was preempted
- * and waited for about as long. A stack that was only chosen for the CPU time does not count, because on a busy
- * machine, a thread can wait for a CPU for much longer than it runs. If it did count, a few stacks from clock
- * interrupts would decide about all of this waiting time.
+ * stack. Otherwise, it gets a stack in the same way as other waits: from another time when the thread was preempted and
+ * waited for about as long. If the stack at the end of the CPU time was chosen but not copied, the wait gets this stack
+ * only if there is no such other time. The reason: on a busy machine, a thread can wait for a CPU for much longer than
+ * it runs. If the wait always got the chosen stack, a few stacks from clock interrupts would stand for all of this
+ * waiting time.
  *
  * If a stack was chosen for a piece in one of the ways that the last three paragraphs describe, the piece is marked as
- * estimated. Such a stack was copied outside the piece, so the thread may have had another stack during the piece.
+ * estimated. The only exception is the wait of a preempted thread that gets the stack that was copied at the end of its
+ * CPU time. A chosen stack was copied outside the piece, so the thread may have had another stack during the piece.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
- * observation). A time line belongs to one thread of rbdump.
+ * observation). Each time line may be used by only one thread of rbdump.
  */
 #ifndef RBDUMP_TIME_LINE_H
 #define RBDUMP_TIME_LINE_H
@@ -58,9 +61,9 @@
  * TIME_OLD_NS: a wait without a stack can be given the stack of another wait only if that stack is at most this old, in
  * ns. TIME_WAITS: the maximum number of earlier waits that are kept with their stacks; fewer are kept if more than half
  * of all slots are in use. TIME_LIKE: the maximum number of kept waits that have the same state, the same system call,
- * and lengths of the same power of two. TIME_CLOCKS: the maximum number of stacks that are kept from earlier clock
- * interrupts. TIME_CLOCKS_NS: the maximum age of these stacks, in ns. TIME_NEAR: how many stacks before a piece, and
- * how many stacks after the piece, count as its nearest stacks.
+ * and lengths between the same two powers of two. TIME_CLOCKS: the maximum number of stacks that are kept from earlier
+ * clock interrupts. TIME_CLOCKS_NS: the maximum age of these stacks, in ns. TIME_NEAR: how many stacks before a piece,
+ * and how many stacks after the piece, count as its nearest stacks.
  */
 #define TIME_OLD_NS    UINT64_C(5000000000)
 #define TIME_WAITS     64u
@@ -157,8 +160,8 @@ struct time_line {
 	uint32_t last_slot;
 	bool last_estimated;
 	struct time_choices clocks; /* the stacks from clock interrupts, in order of time */
-	struct time_choices waits;  /* the stacks of the last waits, without those for a CPU */
-	struct time_choices queued; /* the stacks of the last waits for a CPU, of a thread that was preempted */
+	struct time_choices waits;  /* the stacks of the last waits, except the waits for a CPU */
+	struct time_choices queued; /* the stacks of the last waits for a CPU after the thread was preempted */
 	bool lost;		    /* a piece is missing, because there was no memory for this piece */
 };
 
@@ -187,7 +190,7 @@ void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state s
 
 /*
  * Notes that the thread was given a CPU. `woken_ns` is the time at which the thread was woken. `woken_ns` is 0 if this
- * time is not known, or if the thread did not wait because it had been preempted.
+ * time is not known, or if nothing woke the thread: a thread that was preempted is always ready to run.
  */
 void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, struct time_waker waker);
 
@@ -211,7 +214,7 @@ void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_sta
 
 /*
  * time_line_until() and time_line_end() extend the time line to `time_ns`. The state of the thread stays the same up to
- * `time_ns`. Call time_line_until() if the thread goes on. Call time_line_end() if the thread has ended.
+ * `time_ns`. Call time_line_end() if the thread has ended. Otherwise, call time_line_until().
  */
 void time_line_until(struct time_line *line, uint64_t time_ns);
 void time_line_end(struct time_line *line, uint64_t time_ns);
@@ -223,7 +226,10 @@ void time_line_end(struct time_line *line, uint64_t time_ns);
 void time_line_resolve(struct time_line *line);
 void time_line_taken(struct time_line *line);
 
-/* Drops `count` of the choices, beginning with the one at the index `first`. Their slots lose a user. */
+/*
+ * Drops `count` of the choices, beginning with the choice at the index `first`. The slot of each dropped choice loses a
+ * user.
+ */
 void time_choices_drop(struct time_line *line, struct time_choices *choices, size_t first, size_t count);
 
 #endif

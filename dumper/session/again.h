@@ -12,9 +12,9 @@
  *   trace         receives the trace of all stacks. The trace's pid, version and layout are not set yet. The caller destroys
  *                 the trace. On failure, receives NULL
  *
- * Fails if the target cannot be stopped or copied, or if the self-test refuses the layout: then the process is ending, has
- * called exec (live_is_gone()), or has changed too fast. The session stays open even after a failure. Ends rbdump if there is
- * no result within the time limit.
+ * Fails if the target cannot be stopped or copied, or if the self-test refuses the layout. The self-test refuses the layout
+ * if the process is ending, has called exec (live_is_gone()), or changes too fast while it is read. The session stays open
+ * even after a failure. Ends rbdump if there is no result within the time limit.
  */
 struct error *session_look_again(struct session *session, unsigned int time_limit_s, struct trace **trace);
 

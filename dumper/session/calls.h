@@ -1,10 +1,11 @@
 /*
- * Adds to a trace the system call that each thread is in, and what the descriptors of the call are.
+ * Adds to a trace the system call that each thread is in, and a description of each descriptor of the call.
  *
- * All of this is read after the pause, so the pause does not get longer. The call of a thread belongs to its stack only
- * if the thread has not run since its stack was copied. To find this out, rbdump uses the kernel's count of how often a
- * thread was given a CPU (target/task.h). If the thread has run, the call is not shown,
- * unless rbdump itself stopped the thread in the call, and the thread is in a call with the same arguments again.
+ * The calls and the descriptors are read after the pause of the target, so the pause does not get longer. The call of a
+ * thread belongs to its stack only if the thread has not run since its stack was copied. To find this out, rbdump uses
+ * the kernel's count of how often a thread was given a CPU (target/task.h). If the thread has run, the call is not
+ * shown. There is one exception: if rbdump itself stopped the thread in a call, and the thread is in a call with the
+ * same arguments again, this call is shown.
  */
 #ifndef RBDUMP_CALLS_H
 #define RBDUMP_CALLS_H
@@ -13,29 +14,32 @@
 #include "session/session.h"
 #include "trace/trace.h"
 
-/* Time limits: to read calls and their descriptors, to read tables of sockets, and to search for the ends of pipes. */
+/*
+ * Time limits in ns: for reading calls and their descriptors, for reading tables of sockets, and for finding the
+ * processes that have the other ends of pipes, FIFOs and sockets.
+ */
 #define CALLS_NS   1000000000UL
 #define SOCKETS_NS 500000000UL
 #define ENDS_NS	   500000000UL
 
 /*
  * Sets `call` of each thread in a trace. Leaves `call` NULL if the thread was in no system call when its stack was
- * copied, if its native thread is not known, or if the kernel does not report the call. For a core, a call has only what
- * is in registers and memory. If there is not enough memory, some calls are missing.
- *   time_limit_s  the time limit (time_limit.h), because a read of the target's memory, or of /proc, might never return; 0: the
- *                 default
+ * copied, if its native thread is not known, or if the kernel does not report the call. For a core, a call has only the
+ * data from the core's registers and memory. If there is not enough memory, some calls are missing.
+ *   time_limit_s  the time limit (time_limit.h), needed because a read of the target's memory, or of /proc, might never return;
+ *                 0: the default
  *   trace         the trace of the session's last look
  */
 void session_add_calls(const struct session *session, unsigned int time_limit_s, struct trace *trace);
 
 /*
- * For a target that is not stopped: notes which threads sleep, before their stacks are copied. `ret` maps the tid of each
- * sleeping thread to how often the kernel has given the thread a CPU. The caller frees `ret`. If there is not enough
- * memory, some threads are missing in `ret`.
+ * Notes which threads of a target sleep. If the target is not stopped, call this function before the stacks are copied.
+ * `ret` maps the tid of each sleeping thread to how often the kernel has given the thread a CPU. The caller frees `ret`.
+ * If there is not enough memory, some threads are missing from `ret`.
  */
 void calls_note_sleepers(pid_t pid, struct address_map *ret);
 
-/* Sets `switches` of each thread in a trace. `sleepers` was noted before the stacks were copied. */
+/* Sets `switches` of each thread in a trace. `sleepers` comes from calls_note_sleepers(). */
 void calls_apply_sleepers(const struct address_map *sleepers, struct trace *trace);
 
 #endif

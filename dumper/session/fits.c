@@ -113,7 +113,7 @@ static struct error *none_fits(const struct session *session, const struct fits 
 	char range[RELEASES_WORDS];
 
 	return error_create(EXIT_NO_RUBY,
-			    "the core does not tell which Ruby ran: %s (build-id %s) is missing, no layout has that "
+			    "the core does not show which Ruby ran: %s (build-id %s) is missing, no layout has that "
 			    "build-id, and none of the %zu available layouts fits%s%s%s%s%s; %sgive EXE (the file that "
 			    "ran) after the core, or give the layout of that Ruby (--offsets FILE)",
 			    session->module->path, build_id ? build_id : "not known", fits->tried,
@@ -155,7 +155,7 @@ static struct error *ambiguous(const struct session *session, bool all)
 	struct error *error =
 	    !fits ? error_no_memory()
 		  : error_create(EXIT_NO_RUBY,
-				 "the core does not tell which Ruby ran: the layouts for %s%s; give the version "
+				 "the core does not show which Ruby ran: the layouts for %s%s; give the version "
 				 "(--ruby-version X.Y.Z), or give EXE (the file that ran) after the core",
 				 fits,
 				 all ? " fit, but give different results"

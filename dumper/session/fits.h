@@ -3,9 +3,9 @@
  * version of its Ruby, or rbdump might have no layout for the release of the target's Ruby. This header is used only
  * inside session/.
  *
- * Several layouts can fit the same target, most likely the layouts of neighbouring releases. In this case, rbdump reads
- * the same bytes through each layout that fits, and all results must be the same (rivals.h). The session then keeps the
- * first layout that fits.
+ * Several layouts can fit the same target. Most often, these are the layouts for neighbouring releases. If several
+ * layouts fit, rbdump reads the same bytes through each layout that fits, and all results must be the same (rivals.h).
+ * The session then keeps the first layout that fits.
  */
 #ifndef RBDUMP_FITS_H
 #define RBDUMP_FITS_H

@@ -44,8 +44,8 @@ static const char *remedy(const struct session *session)
 	if (of_file)
 		return "make the layout of this Ruby from its debug info: `rbdump layout`";
 	if (session->version_source == VERSION_GIVEN)
-		return "the version that was given may be wrong: omit --ruby-version, or give EXE (the file that ran) "
-		       "after the core";
+		return "the version after --ruby-version may be wrong: omit --ruby-version, or give EXE (the file that "
+		       "ran) after the core";
 	return "give EXE (the file that ran) after the core, or give the layout of that Ruby: --offsets FILE";
 }
 

@@ -13,14 +13,14 @@
  * Finds a layout that passes the self-test. If rbdump has just made this layout, stores the layout in the cache. If the
  * user gave a layout (--offsets), tries only that layout.
  *
- * Tries all layouts if the version is not known (fits.h). Also tries all layouts if the version is only a hint and no
- * layout for that version fits. If there is no layout for the release, and the user gave --nearest, tries the layouts
- * of the nearest releases (fits.h).
+ * Tries all layouts if the version is not known (fits.h). Also tries all layouts if the version comes from a text on
+ * the heap (`version_is_hint`), and no layout for that version fits. If there is no layout for the release, and the
+ * user gave --nearest, tries the layouts of the nearest releases (fits.h).
  *   ret  receives the trace that was read through the layout. The trace's pid, version and layout are not set yet. On
  *        failure, `ret` receives NULL
  *
  * On failure, the error says what is wrong with the first layout that the self-test refused. If there was no layout to
- * try, the error says why there was none, and what the user can do.
+ * try, the error says why there was no layout, and what the user can do.
  */
 struct error *session_find_layout(struct session *session, struct trace **ret);
 

@@ -57,13 +57,14 @@ bool look_list_now(const struct session *session, const struct look *look, struc
  * (memory_has_changed()). Also marks the list of threads if the list has changed. If the self-test has refused the
  * layout and some stacks have changed, repeats the self-test without these stacks. Returns how many stacks and lists
  * have changed. Sets `no_memory` if there is not enough memory.
- *   later  the list of threads that was read again after the stacks were copied
+ *   later  the list of threads that look_list_now() has read after the stacks were copied
  */
 size_t look_mark_moved(const struct session *session, struct look *look, const struct ruby_threads *later);
 
 /*
- * Marks all threads and fibers, and drops their frames and names. Call this function if the garbage collector moved
- * objects during the look, because the names can then be wrong. Returns how many threads and fibers are marked.
+ * Marks all threads and fibers as unreliable, and drops their frames and names. Call this function if the garbage
+ * collector moved objects during the look, because the names can then be wrong. Returns how many threads and fibers are
+ * marked.
  */
 size_t look_mark_compacted(struct look *look);
 

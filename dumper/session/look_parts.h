@@ -1,5 +1,6 @@
 /*
- * Declares the functions that the .c files of look.h share. Only these .c files include this header.
+ * Several .c files implement look.h. This header declares the functions that they share. Only these .c files include
+ * this header.
  */
 #ifndef RBDUMP_LOOK_PARTS_H
 #define RBDUMP_LOOK_PARTS_H

@@ -10,12 +10,12 @@
 
 struct session_options {
 	/*
-	 * When the process started, as in struct process_stat. If the pid belongs to another process now, the process has
-	 * ended. 0: any process.
+	 * When the process started, as in struct process_stat. If the pid now belongs to a process that started at
+	 * another time, session_open() fails, because the wanted process has ended. 0: any process.
 	 */
 	uint64_t started;
 	bool no_stop;		     /* do not pause the target */
-	struct mixed_options native; /* which native frames the trace gets; not with `no_stop` */
+	struct mixed_options native; /* which native frames the trace gets; none if `no_stop` is set */
 	bool sampling;		   /* fail if sampling is impossible (see live_check_calls(), live_check_stopping()) */
 	const char *offsets;	   /* the path of a layout file; NULL: search for a layout */
 	bool nearest;		   /* if the release has no layout, use the nearest layout that fits (fits.h) */

@@ -9,13 +9,13 @@
 #include "trace/trace.h"
 
 /*
- * Reads the arguments of the session's target, and puts them into the trace. The command line and the environment of
- * a live process are those with which the process was started, unless the process has overwritten them. A core contains
+ * Reads the arguments of the session's target, and puts them into the trace. The command line and the environment of a
+ * live process are those with which the process was started, unless the process has overwritten them. A core contains
  * only the beginning of the command line, as one string of at most 80 bytes, and does not say where the environment is.
- * What cannot be read is NULL. Returns false if there is not enough memory.
+ * A member of the trace is NULL if it cannot be read. Returns false if there is not enough memory.
  *   proc          the folder of procfs
- *   time_limit_s  the time limit (time_limit.h), because each of these reads is a read of the target's memory, which might
- *                 never return; 0: the default
+ *   time_limit_s  the time limit (time_limit.h), needed because the arguments are read from the target's memory, and such
+ *                 a read might never return; 0: the default
  */
 bool session_add_arguments(const char *proc, const struct session *session, unsigned int time_limit_s,
 			   struct trace *trace);

@@ -1,5 +1,5 @@
 /*
- * Rivals are layouts, other than the session's layout, that also pass the self-test on the target. If it is not known
+ * Rivals are the other layouts that pass the self-test on the target, besides the session's layout. If it is not known
  * which layout is right, the rivals must give the same result as the session's layout for the same bytes. This header
  * is used only inside session/.
  */
@@ -13,7 +13,7 @@
 
 struct rival {
 	struct layout_found layout;
-	struct ruby ruby;     /* the target's Ruby, as the trial of this layout found it */
+	struct ruby ruby;     /* the target's Ruby, as found when this layout was tried */
 	struct session *view; /* a copy of the session that uses this layout */
 	struct look look;
 };

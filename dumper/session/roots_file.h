@@ -10,9 +10,9 @@
 #include "ruby/roots.h"
 
 /*
- * Reads the addresses that the cache has for the module's build. If the cache does not have the address of a root, sets
- * this address to 0. All other addresses in `ret` are in writable segments of the module. Ignores a cache file that
- * contains an error.
+ * Reads the addresses that the cache has for the module's ELF file. If the cache does not have the address of a root,
+ * sets this address to 0. All other addresses in `ret` are in writable segments of the module. Ignores a cache file
+ * that contains an error.
  */
 void roots_file_read(struct module *module, struct roots *ret);
 

@@ -49,7 +49,10 @@ struct session {
 	char releases[64];
 	struct mixed *mixed;	    /* native frames (mixed/mixed.h); NULL: none are wanted */
 	struct native_ids *natives; /* used for sampling; only one thread of rbdump may use this member at a time */
-	/* The target has another pid namespace, so the tids in its memory differ from the tids that rbdump sees. */
+	/*
+	 * The target has another pid namespace than rbdump, so the tids in its memory differ from the tids that rbdump
+	 * sees.
+	 */
 	bool foreign_pids;
 };
 

@@ -12,9 +12,9 @@
 
 /*
  * Looks at the target. The kind of target and the session's options determine the strategy. A strategy may need several
- * looks. For a core or a paused process, `look` receives the last of these looks. For a process that is not paused, of
- * the looks that have passed the self-test, `look` receives the look with the fewest changed stacks and lists. If no
- * look has passed the self-test, `look` receives the last look.
+ * looks. For a core or a paused process, `look` receives the last of these looks. For a process that is not paused,
+ * `look` receives one of the looks that have passed the self-test: the look with the fewest changed stacks and lists.
+ * If no look has passed the self-test, `look` receives the last look.
  *
  * A target is stopped only a few times, even if the target's memory contains garbage. After the pages that are known to
  * be needed are copied, each stop ends within a tenth of a second. Fails if the target cannot be stopped or copied, if

@@ -4,8 +4,8 @@
  * - the folder with the layout that rbdump itself has made from Ruby's ELF file (store/made.h);
  * - the user's cache, with the layouts that the user has made with `rbdump layout`: $XDG_CACHE_HOME/rbdump/offsets.d,
  *   else ~/.cache/rbdump/offsets.d;
- * - the folder of rbdump itself: PREFIX/share/rbdump/offsets.d for PREFIX/bin/rbdump, or offsets.d of the source tree
- *   in which rbdump was built.
+ * - the folder of rbdump itself: PREFIX/share/rbdump/offsets.d if the program is PREFIX/bin/rbdump, or offsets.d of a
+ *   source tree if the program is build/rbdump or build/san/rbdump in that tree.
  * A folder or file that is not trusted (trust/trust.h) is skipped.
  */
 #ifndef RBDUMP_FOLDERS_H

@@ -1,10 +1,10 @@
 /*
  * Keeps files in the user's cache for each build of Ruby: a list of the ELF files that have this build-id (known_files.h),
- * and up to two files for each of these ELF files. The first contains a layout that was made from the debug info of the
- * ELF file. The second contains the addresses of Ruby's roots. The paths of both files contain the build-id and the digest
- * of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. A
- * kept file is used only if the digest in its path is the digest of the ELF file. The header trust/trust.h says which
- * folders are trusted.
+ * and up to two files for each of these ELF files. One of these two files contains a layout that was made from the debug
+ * info of the ELF file. The other file contains the addresses of Ruby's roots. The paths of both files contain the
+ * build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
+ * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. A kept file is used only if the digest in its path is the digest of the
+ * ELF file. The header trust/trust.h says which folders are trusted.
  */
 #ifndef RBDUMP_MADE_H
 #define RBDUMP_MADE_H
@@ -13,8 +13,8 @@
 
 /*
  * Returns the path of the user's cache folder, malloc'ed: $XDG_CACHE_HOME/rbdump/NAME, else ~/.cache/rbdump/NAME. On
- * failure, returns NULL and sets errno: ENOENT if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if out
- * of memory.
+ * failure, returns NULL and sets errno: ENOENT if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if
+ * there is not enough memory.
  */
 char *made_cache_folder(const char *name);
 
@@ -31,8 +31,8 @@ bool made_has(const char *build_id);
 int made_open_file(const char *build_id, const char *name);
 
 /*
- * Makes or replaces a file in the folder of a build; `write` writes `content` to it. Returns false if there is no trusted
- * cache, if the file cannot be written, or if there is not enough memory.
+ * Makes or replaces a file in the folder of a build. The function `write` writes `content` to the file. Returns false if
+ * there is no trusted cache, if the file cannot be written, or if there is not enough memory.
  */
 bool made_keep_file(const char *build_id, const char *name, trust_writer *write, const void *content);
 

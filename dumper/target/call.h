@@ -1,6 +1,6 @@
 /*
- * What a system call waits for. rbdump reads the call's arguments, which are numbers and pointers, as the kernel reads
- * them.
+ * What a system call waits for. The call's arguments are numbers and pointers. rbdump interprets them in the same way
+ * as the kernel.
  */
 #ifndef RBDUMP_CALL_H
 #define RBDUMP_CALL_H
@@ -13,25 +13,28 @@
 #include "target/system_call.h"
 #include "target/target.h"
 
-/* At most this many descriptors of one call are listed. A call of select(2) or poll(2) can have thousands. */
+/*
+ * At most this many descriptors of one call are listed. A call of select(2) or poll(2) can have thousands of
+ * descriptors.
+ */
 #define CALL_FDS_MAX 64
 
-/* At most this many descriptors of one call are read, to count them. */
+/* At most this many descriptors of one call are read. Those that are not listed are only counted. */
 #define CALL_FDS_COUNTED 65536
 
 /* A descriptor among the arguments of a call. */
 struct call_fd {
 	int fd;
 	const char *role;   /* a preposition: "from", "to"; NULL if the descriptor is the object of the call's action */
-	const char *events; /* what the call waits for ("read, write"); NULL if the action says that */
-	struct facts facts; /* what the descriptor is (target/descriptor.h); empty until it is described */
+	const char *events; /* what the call waits for ("read, write"); NULL if `action` (struct call) says that */
+	struct facts facts; /* what the descriptor is (target/descriptor.h); empty before descriptor_describe() */
 };
 
 /* Why a call is not shown. For all values except CALL_KNOWN, no other member of struct call is set. */
 enum call_missing {
 	CALL_KNOWN,
 	CALL_RAN_ON,	  /* the thread has run since its stack was copied */
-	CALL_OUT_OF_TIME, /* there was no time left to read it */
+	CALL_OUT_OF_TIME, /* there was no time left to read the call */
 };
 
 enum call_limit {
@@ -44,26 +47,26 @@ enum call_limit {
 struct call {
 	enum call_missing missing;
 	struct system_call at;
-	const char *name;   /* "read"; NULL if this call is not known */
-	const char *action; /* what the thread does: "reads from"; NULL if this call is not decoded */
+	const char *name;   /* such as "read"; NULL if rbdump does not know the name */
+	const char *action; /* what the thread does, such as "reads from"; NULL if the call is not decoded */
 	bool locks;	    /* the call waits for a lock of a file */
-	bool for_children;  /* the call waits for one child, or for any */
-	pid_t child;	    /* if `for_children`: the child's pid, as the process knows it; 0: any */
-	bool sleeps;	    /* the call only waits until the time is over */
+	bool for_children;  /* the call waits for one child process, or for any child process */
+	pid_t child;	    /* if `for_children`: the child's pid in the target's pid namespace; 0: any child */
+	bool sleeps;	    /* the call only sleeps until its timeout */
 	/*
-	 * `object`: the words after the action in a sentence. For programs: `child`, `path`, `to`,
-	 * `signals`
+	 * `object`: the words that follow the action in a sentence. `child`, `path`, `to` and `signals`: the same
+	 * information for programs that read rbdump's output.
 	 */
 	struct facts facts;
 	struct call_fd *fds;
 	size_t nr_fds;	  /* at most CALL_FDS_MAX */
-	uint64_t nr_more; /* how many more descriptors the call has */
-	bool unread;	  /* something to which an argument points is not known: descriptors, a timeout, an address */
+	uint64_t nr_more; /* how many descriptors the call has that are not in `fds` */
+	bool unread;	  /* data that an argument points to (descriptors, a timeout, an address) was not read */
 	enum call_limit limit;
 	int64_t limit_ns;   /* for CALL_FOR: the duration */
-	bool has_until;	    /* for CALL_UNTIL: the time is known on the clock of this system */
-	int64_t until_ns;   /* if `has_until`: when, in nanoseconds since 1970 */
-	bool has_remaining; /* for CALL_UNTIL: the time from the look to the point in time is known */
+	bool has_until;	    /* for CALL_UNTIL: `until_ns` is known */
+	int64_t until_ns;   /* if `has_until`: the point in time, in ns since 1970 by the clock of this system */
+	bool has_remaining; /* for CALL_UNTIL: `remaining_ns` is known: the time from the look to the point in time */
 	int64_t remaining_ns;
 };
 
@@ -75,20 +78,26 @@ size_t call_bytes(const struct call *call);
 
 /* What kind of thread is in the call. This decides what can be known about the call. */
 enum call_source {
-	CALL_OF_SLEEPER, /* the thread has slept since its stack was copied: all can be known */
-	CALL_OF_OTHER_CLOCKS, /* the same, but in another time namespace: of points in time, only those of CLOCK_REALTIME are known */
-	CALL_OF_CORE, /* the call when the core was written: of points in time, only those of CLOCK_REALTIME are known */
+	CALL_OF_SLEEPER, /* the thread has slept since its stack was copied: everything about the call can be known */
+	/*
+	 * As CALL_OF_SLEEPER, but the thread is in another time namespace than rbdump. So a point in time is known only
+	 * if the call uses CLOCK_REALTIME.
+	 */
+	CALL_OF_OTHER_CLOCKS,
+	/* The thread was in the call when its core was written. A point in time is known only for CLOCK_REALTIME. */
+	CALL_OF_CORE,
 	/*
 	 * rbdump has stopped the thread in the call. Since then, the thread may have been in other calls with the same
-	 * arguments, for example in poll(2) with another descriptor in the same array. So no memory is read. Only the
-	 * registers are used: they are the same as when the stack was copied.
+	 * arguments, for example in poll(2) with another descriptor in the same array. So the memory to which the
+	 * arguments point is not read. Only the registers are used, because they are the same as when the stack was
+	 * copied.
 	 */
 	CALL_OF_STOPPED,
 };
 
 /*
- * Reads a call. The memory to which the arguments point is read now, so the thread must still be in the call
- * afterwards; the caller checks that. Returns false if there is not enough memory.
+ * Reads a call. The memory to which the arguments point is read now. So after this function returns, the caller must
+ * check that the thread is still in the call. Returns false if there is not enough memory.
  *   at   the call; `known` is true
  *   ret  the caller clears it, even if the function fails
  */

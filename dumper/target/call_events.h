@@ -10,13 +10,13 @@
 
 /*
  * The words for a set of events: "read", "read, write". The flags of poll(2) and epoll(7) have the same values. Errors
- * and hang-ups are not named, because the kernel always reports them. If the set contains nothing else, returns
+ * and hang-ups are not named, because the kernel always reports them. If the set contains no other events, returns
  * "errors".
  */
 const char *call_events(uint32_t events);
 
 /*
- * Appends the names of signals, with ", " between them: "SIGINT, SIGTERM"; a signal without a name is shown as its number.
+ * Appends the names of signals, with ", " between them: "SIGINT, SIGTERM". If a signal has no name, appends its number.
  *   set  bit 0 is signal 1, as in the kernel's sigset_t
  */
 void call_add_signals(struct text *text, uint64_t set);

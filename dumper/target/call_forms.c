@@ -31,9 +31,9 @@ static const struct call_form forms[] = {
     {SYS_vmsplice, CALL_ON_FD, "moves memory through"},
     {SYS_flock, CALL_ON_FD, "waits for a lock (flock) on"},
     {SYS_fcntl, CALL_FCNTL, "in fcntl on"},
-    {SYS_fsync, CALL_ON_FD, "writes to the disk (fsync)"},
-    {SYS_fdatasync, CALL_ON_FD, "writes to the disk (fdatasync)"},
-    {SYS_sync_file_range, CALL_ON_FD, "writes to the disk"},
+    {SYS_fsync, CALL_ON_FD, "writes to the disk (fsync) the data of"},
+    {SYS_fdatasync, CALL_ON_FD, "writes to the disk (fdatasync) the data of"},
+    {SYS_sync_file_range, CALL_ON_FD, "writes to the disk the data of"},
     {SYS_fallocate, CALL_ON_FD, "allocates space for"},
     {SYS_ftruncate, CALL_ON_FD, "truncates"},
     {SYS_getdents64, CALL_ON_FD, "lists the folder"},
@@ -66,7 +66,7 @@ static const struct call_form forms[] = {
     {SYS_msgsnd, CALL_QUEUE, "sends to the message queue"},
     {SYS_mq_timedreceive, CALL_QUEUE_FD, "receives from the message queue"},
     {SYS_mq_timedsend, CALL_QUEUE_FD, "sends to the message queue"},
-    {SYS_getrandom, CALL_PLAIN, "waits for random bytes of the kernel"},
+    {SYS_getrandom, CALL_PLAIN, "waits for random bytes from the kernel"},
     {SYS_restart_syscall, CALL_PLAIN, "goes on with a call that was interrupted, such as poll or nanosleep"},
 };
 

@@ -1,16 +1,16 @@
 /*
- * The table of system calls in which threads sleep: what each of them does, and what its arguments are.
+ * The table of system calls in which threads sleep: what each call does, and what its arguments are.
  */
 #ifndef RBDUMP_CALL_FORMS_H
 #define RBDUMP_CALL_FORMS_H
 
 /* What the arguments of a call are. */
 enum call_shape {
-	CALL_PLAIN,	    /* nothing that is shown */
+	CALL_PLAIN,	    /* no argument is shown */
 	CALL_ON_FD,	    /* the first argument is a descriptor */
-	CALL_FROM_TO,	    /* descriptors: first from, then to (with or without an offset between them) */
-	CALL_TO_FROM,	    /* sendfile(2): descriptors: first to, then from */
-	CALL_FROM_AT_TO_AT, /* splice(2): fd, offset, fd, offset */
+	CALL_FROM_TO,	    /* tee(2): two descriptors: first the source ("from"), then the destination ("to") */
+	CALL_TO_FROM,	    /* sendfile(2): two descriptors: first the destination, then the source */
+	CALL_FROM_AT_TO_AT, /* splice(2): source fd, offset, destination fd, offset */
 	CALL_SENDTO,	    /* fd, buffer, length, flags, address, length */
 	CALL_CONNECT,	    /* fd, address, length */
 	CALL_FCNTL,	    /* fd, command */
@@ -18,8 +18,8 @@ enum call_shape {
 	CALL_OPENAT,	    /* folder's fd, path */
 	CALL_POLL,	    /* array, count, milliseconds */
 	CALL_PPOLL,	    /* array, count, timespec */
-	CALL_SELECT,	    /* highest, sets, timeval */
-	CALL_PSELECT,	    /* highest, sets, timespec */
+	CALL_SELECT,	    /* highest fd + 1, three sets, timeval */
+	CALL_PSELECT,	    /* highest fd + 1, three sets, timespec */
 	CALL_EPOLL,	    /* fd, array, count, milliseconds */
 	CALL_EPOLL2,	    /* fd, array, count, timespec */
 	CALL_WAIT4,	    /* pid */

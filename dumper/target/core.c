@@ -215,7 +215,7 @@ static struct error *open_core(struct target *target, const struct core_options 
 	core->size = (uint64_t)status.st_size;
 	error = read_headers(core, options->file);
 	if (error && decompressed)
-		return error_append(error, "; it is compressed, perhaps damaged: zstd -t tells");
+		return error_append(error, "; the file is compressed, and may be damaged: check it with zstd -t");
 	if (error)
 		return error;
 	if (!list_files(core))

@@ -45,8 +45,9 @@ struct core_death {
 /*
  * Opens a core. The target lists the native threads, with their state at the time when the core was written. The
  * target's list of mappings contains only mappings of files. Fails with EXIT_FAILED if the file is not an x86_64 core
- * with at least one thread. Also fails with EXIT_FAILED if the given executable matches no mapped file and `force` is
- * not set. Fails with EXIT_NO_PERMISSION if the kernel refuses to open the core. Close the target with target_close().
+ * with at least one thread. Also fails with EXIT_FAILED if `options->executable` matches no mapped file and
+ * `options->force` is not set. Fails with EXIT_NO_PERMISSION if the kernel refuses to open the core. Close the target
+ * with target_close().
  */
 struct error *core_open(const struct core_options *options, struct target **ret);
 

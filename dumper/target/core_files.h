@@ -14,7 +14,7 @@
 char *core_build_id_of(int fd);
 
 /*
- * Whether the open file `fd` is the file that was mapped. If the core has a build-id for the mapped file, the open file
+ * Whether the open file `fd` is the mapped file `file`. If the core has a build-id for the mapped file, the open file
  * must have the same build-id. If the core has no build-id for the mapped file, two conditions must be met: the open
  * file also has no build-id, and its first page equals the first page of the mapped file in the core. The first page
  * contains the ELF headers.
@@ -36,8 +36,9 @@ int core_open_regular(const char *path);
 bool core_read_from_file(const struct target *target, uint64_t page, uint8_t *buffer);
 
 /*
- * Implements target_open_file() for a core. If the user gave an executable for the mapped file, opens that executable.
- * Otherwise, opens the file at the mapping's path on this system, but only if that file is the file that was mapped.
+ * Implements target_open_file() for a core. If the user gave an executable, and rbdump uses it as this mapped file,
+ * opens the executable. Otherwise, opens the file at the mapping's path on this system, but only if that file is the
+ * file that was mapped.
  */
 int core_open_file(const struct target *target, const struct mapping *mapping);
 

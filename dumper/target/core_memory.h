@@ -1,6 +1,6 @@
 /*
  * Reads the memory that is in the core file itself. Also finds out where each mapped file was mapped. Reads the program
- * headers and the build-id of a mapped file from the first pages of this file in the core.
+ * headers and the build-id of a mapped file: both are in the first pages of the file, which the core contains.
  */
 #ifndef RBDUMP_CORE_MEMORY_H
 #define RBDUMP_CORE_MEMORY_H

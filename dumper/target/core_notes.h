@@ -32,9 +32,9 @@ struct core_notes {
 
 /*
  * Reads the notes in one PT_NOTE segment, and adds their contents to `notes`. The segment may contain arbitrary bytes.
- * Notes that are too short for their type are skipped. If the notes contain more threads than a process can have, the
- * excess threads are skipped. A list of mapped files is skipped if it contains more files than a process can map.
- * Returns false if there is not enough memory.
+ * Notes that are too short for their type are skipped. If the notes contain more than 65,536 threads, the excess
+ * threads are skipped. A list of mapped files is skipped if it contains more than 262,144 mappings. Returns false if
+ * there is not enough memory.
  */
 bool core_notes_read(struct core_notes *notes, Elf_Data *segment);
 

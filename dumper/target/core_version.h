@@ -20,7 +20,7 @@
 
 struct core_version {
 	char version[32];	    /* "3.4.5" */
-	char description[256];	    /* what `ruby --version` prints; "" if the core does not have it */
+	char description[256];	    /* what `ruby --version` prints; "" if Ruby's writable data does not contain it */
 	enum version_source source; /* VERSION_IN_MEMORY or VERSION_BY_NAME */
 	bool on_heap;		    /* the version was found on the heap, and may be another Ruby's version */
 };

@@ -35,19 +35,20 @@ struct data_files {
 	struct data_symbol *symbols; /* sorted by `start` */
 	size_t nr_symbols, symbols_capacity;
 	/*
-	 * Some data is missing: the data of a file is not known, for example because the file was replaced after it was
-	 * mapped, or there are too many files or symbols.
+	 * Some data may be missing: there are too many files, or a mapped file of a live process could not be opened as
+	 * an ELF file, for example because the file was replaced after it was mapped.
 	 */
 	bool incomplete;
 };
 
-/* Reads the symbols. Returns false if there is not enough memory. The caller always calls data_files_clear(). */
+/* Reads the symbols. Returns false if there is not enough memory. Even then, the caller must call data_files_clear(). */
 bool data_files_read(const struct target *target, struct data_files *ret);
 void data_files_clear(struct data_files *files);
 
 /*
- * Appends what an address is: "my_cache of cache.so", "table+0x18 of cache.so"; "0x4018 of cache.so" if no symbol
- * contains it, where 0x4018 is the address in the file. Appends nothing if the address is in no range.
+ * Appends what an address is, for example "my_cache of cache.so" or "table+0x18 of cache.so". If no symbol contains the
+ * address, appends for example "0x4018 of cache.so": 0x4018 is then the address in the file. Appends nothing if no
+ * range contains the address.
  */
 void data_files_add_name(const struct data_files *files, uint64_t address, struct text *text);
 

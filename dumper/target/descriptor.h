@@ -1,7 +1,7 @@
 /*
- * Finds out what a file descriptor of a live process is, from its link and file in /proc (proc(5)):
- * /proc/PID/task/TID/fd and fdinfo. Nothing is opened, and no descriptor is copied: a copy would keep the file open after
- * the process has closed it.
+ * Finds out what a file descriptor of a live process is. Reads the descriptor's link in /proc/PID/task/TID/fd, and its
+ * file in /proc/PID/task/TID/fdinfo (proc(5)). rbdump does not open the file to read or write it. rbdump also does not
+ * copy the descriptor, because a copy would keep the file open after the process has closed it.
  */
 #ifndef RBDUMP_DESCRIPTOR_H
 #define RBDUMP_DESCRIPTOR_H
@@ -13,36 +13,41 @@
 #include "target/mounts.h"
 
 /*
- * Describes a descriptor. `facts` receives these facts; each only if it is known and applies:
+ * Describes a descriptor. `facts` receives the following facts, if they are known and apply to the descriptor:
  *
  *   fd          its number
  *   kind        "file", "directory", "symlink", "terminal", "device", "block-device", "pipe", "fifo", "socket", "eventfd",
  *               "epoll", "timerfd", "signalfd", "inotify", "fanotify", "pidfd", "memfd", "userfaultfd", "io_uring", "bpf",
- *               "perf_event", "namespace", "other"; "closed": the thread has no such descriptor; "unknown": the
- *               kernel does not tell, or a server or a program would have to be asked
- *   path        of a file, directory, terminal, device or FIFO: its path in the target's root directory. Of a memfd: its
- *               name. For "other" and "bpf": what the kernel calls it
- *   file_system the kind of file system ("nfs4"), if it may have to ask a server or a program. Then the file is not
- *               looked at, and only `path` and `access` are known; `kind` is "unknown"
- *   deleted     true if no path leads to the file any more
+ *               "perf_event", "namespace" or "other". "closed": the thread has no such descriptor. "unknown": the kernel
+ *               does not show the kind, or could only get it from a server or a program
+ *   path        the path of the file, if it has one, as seen from the target's root directory. Of a memfd: its name. Of
+ *               "namespace", "other" and "bpf": the kernel's name for it
+ *   file_system the kind of file system ("nfs4"), only if the kernel may have to ask a server or a program about the file.
+ *               In this case, rbdump does not look at the file: only `path`, and the facts about the open mode (`access`,
+ *               `nonblocking` and `append`) are known, and `kind` is "unknown"
+ *   deleted     true if `path` no longer leads to the file
  *   access      "read", "write", "read-write" or "path" (O_PATH)
- *   offset      where in the file the next read or write begins; only of a file
- *   size        of a file, in bytes
- *   nonblocking true if it has O_NONBLOCK
- *   inode       identifies a pipe, FIFO, socket or file; if it has a path, `device` is the number of its file system
- *   count       of an eventfd
- *   signals     of a signalfd
- *   process     of a pidfd: the process in rbdump's pid namespace; 0: in none that rbdump sees; -1: it has ended
+ *   offset      of a file, memfd or block device: where the next read or write begins
+ *   size        of a file or memfd, in bytes
+ *   nonblocking true if the descriptor has O_NONBLOCK
+ *   append      true if the descriptor has O_APPEND
+ *   inode       the inode number, which identifies a pipe, FIFO, socket or file. If the file has a path, `device` is the
+ *               number of its file system
+ *   count       of an eventfd: its counter
+ *   signals     of a signalfd: the signals that it receives
+ *   process     of a pidfd: the pid of its process in rbdump's pid namespace. 0: the process is in a pid namespace that
+ *               rbdump does not see. -1: the process has ended
  *   clock, remaining_ns, interval_ns  of a timerfd; remaining_ns is 0 if the timer is not set
- *   watches     of an inotify or a fanotify: how many
- *   targets     of an epoll set: a list of things with `fd`, `events` and these facts. `more_targets`: how many more
- *   replaced    of a target of an epoll set: true if the number now belongs to another file, or to no file; then only
- *               `fd` and `events` are known
- *   protocol    of a socket: the kernel's name ("TCP", "UNIX", …); sockets.h adds addresses and state
+ *   watches     of an inotify or a fanotify: how many watches it has
+ *   targets     of an epoll set: a list of the descriptors that the set watches. Each item has `fd`, `events`, and the
+ *               facts of this table about that descriptor. `more_targets`: how many descriptors the list omits
+ *   replaced    of an item of `targets`: true if the number `fd` now belongs to another file, or to no file. In this case,
+ *               only `fd` and `events` are known
+ *   protocol    of a socket: the kernel's name for its protocol ("TCP", "UNIX", …); sockets.h adds addresses and state
  *
  * If there is not enough memory, sets `facts->failed`.
- *   mounts    keeps the lists of mounts for the next descriptor of the same look
- *   pid, tid  the thread whose descriptor it is, in rbdump's pid namespace
+ *   mounts    keeps the lists of mounts, so that later calls can use them again
+ *   pid, tid  the thread that has the descriptor; both ids are in rbdump's pid namespace
  */
 void descriptor_describe(struct mounts *mounts, pid_t pid, pid_t tid, int fd, struct facts *facts);
 

@@ -1,6 +1,6 @@
 /*
- * Which processes have the other end of a pipe, a FIFO or a socket: found by the links in /proc/PID/fd of all processes
- * that rbdump may read.
+ * Finds the processes that have the other end of a pipe, a FIFO or a socket. Reads the links in /proc/PID/fd of all
+ * processes whose links rbdump may read.
  */
 #ifndef RBDUMP_DESCRIPTOR_ENDS_H
 #define RBDUMP_DESCRIPTOR_ENDS_H
@@ -16,22 +16,26 @@
 #define DESCRIPTOR_ENDS_MAX 8
 
 /*
- * Searches all processes once for all descriptors. Adds these facts to each descriptor that has another end:
+ * Searches all processes only once, for the other ends of all wanted descriptors. Adds these facts to each wanted
+ * descriptor that is a pipe, a FIFO, or a socket whose `peer` is known:
  *
- *   ends          a list, perhaps empty, of things with `process`, `name` (the kernel's name of the process) and `fd`.
- *                 For a descriptor that only reads a pipe or FIFO: those that can write; for one that only writes:
- *                 those that can read
- *   more_ends     how many more ends were found
- *   ends_missing  why there can be more: "out-of-time", or "refused" (rbdump may not read the descriptors of all
- *                 processes)
+ *   ends          a list of the other ends, which may be empty. Each item has `process`, `name` (the kernel's name for
+ *                 the process) and `fd`. If the wanted descriptor can only read a pipe or FIFO, its other ends are the
+ *                 descriptors that can write. If it can only write, its other ends are the descriptors that can read
+ *   more_ends     how many other ends were found that `ends` omits
+ *   ends_missing  why the search may have missed other ends: "out-of-time", or "refused" (rbdump may not read the
+ *                 descriptors of all processes)
  *
- * Adds nothing to other descriptors, or to a socket whose `peer` is not known. The search begins with the process
- * itself and its parent. The search cannot find descriptors of processes in pid namespaces that rbdump does not see,
- * descriptors of threads that have their own descriptors, or descriptors that are on their way through a Unix socket.
- *   mounts         keeps the lists of mounts
- *   wanted, count  the facts from descriptor_describe() and sockets_describe(). Several descriptors can have the same
- *                  other end
- *   until_ns       when to stop, a time of monotonic_ns()
+ * Adds nothing to any other descriptor. The search begins with the process `pid` and its parent. The search cannot find
+ * these descriptors:
+ * - descriptors of processes in pid namespaces that rbdump does not see;
+ * - descriptors of threads that do not share the descriptors of their process;
+ * - descriptors that were sent through a Unix socket, but not received yet.
+ *
+ *   mounts         keeps the lists of mounts, so that later calls can use them again
+ *   wanted, count  the facts of the descriptors, from descriptor_describe() and sockets_describe(). Several descriptors
+ *                  can have the same other end
+ *   until_ns       the time to stop the search, as monotonic_ns() gives it
  */
 void descriptor_ends_find(struct mounts *mounts, pid_t pid, struct facts *const *wanted, size_t count,
 			  uint64_t until_ns);

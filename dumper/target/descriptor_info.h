@@ -1,5 +1,6 @@
 /*
- * /proc/PID/task/TID/fdinfo/FD: position and flags of a descriptor, and more facts that depend on its kind (proc(5)).
+ * Reads /proc/PID/task/TID/fdinfo/FD (proc(5)): the position and flags of a descriptor, and facts that depend on its
+ * kind.
  */
 #ifndef RBDUMP_DESCRIPTOR_INFO_H
 #define RBDUMP_DESCRIPTOR_INFO_H
@@ -11,21 +12,24 @@
 
 #include "base/facts.h"
 
-/* The maximum number of bytes that are read of a fdinfo file: an epoll set has a line for each of its descriptors. */
+/*
+ * The maximum number of bytes that are read from an fdinfo file. The file of an epoll set has a line for each descriptor
+ * that the set watches.
+ */
 #define DESCRIPTOR_INFO_MAX 65536
 
-/* The maximum number of descriptors of one epoll set that are described. */
+/* The maximum number of descriptors that are described for one epoll set. */
 #define DESCRIPTOR_TARGETS_MAX 64
 
 /* A descriptor that an epoll set watches. */
 struct descriptor_target {
 	int fd;		    /* its number when it was added to the set */
 	const char *events; /* call_events() */
-	uint64_t inode;	    /* 0: not known (before Linux 4.13) */
+	uint64_t inode;	    /* of the watched file; 0: not known (before Linux 4.13) */
 };
 
 struct descriptor_info {
-	char *text; /* the file; lines end with NUL */
+	char *text; /* the contents of the file; each line ends with NUL */
 	size_t length;
 	bool cut; /* the file is longer than DESCRIPTOR_INFO_MAX */
 	struct descriptor_target *targets;
@@ -33,10 +37,15 @@ struct descriptor_info {
 	uint64_t nr_more_targets;
 };
 
-/* Reads the file of a descriptor. Returns false with errno: ENOMEM if there is not enough memory. */
+/*
+ * Reads the fdinfo file of a descriptor. On failure, returns false and sets errno: ENOMEM if there is not enough memory.
+ */
 bool descriptor_info_read(pid_t pid, pid_t tid, int fd, struct descriptor_info *ret);
 
-/* Adds the facts that the file has for a descriptor of this kind (descriptor.h), except for the targets of an epoll set. */
+/*
+ * Adds the facts in the file that apply to a descriptor of the kind `kind` (descriptor.h). Does not add the targets of an
+ * epoll set.
+ */
 void descriptor_info_add(const struct descriptor_info *info, const char *kind, struct facts *facts);
 
 /* Frees the memory. */

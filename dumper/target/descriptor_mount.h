@@ -1,6 +1,6 @@
 /*
- * Whether a question about an open file can be answered by this machine alone. On NFS and the like, even stat(2) of an
- * open file may ask a server, and never return.
+ * Finds out whether the kernel can answer questions about an open file without asking a server or a program. On NFS and
+ * similar file systems, even stat(2) of an open file may ask a server, and may never return.
  */
 #ifndef RBDUMP_DESCRIPTOR_MOUNT_H
 #define RBDUMP_DESCRIPTOR_MOUNT_H
@@ -11,11 +11,11 @@
 #include "target/mounts.h"
 
 /*
- * Whether a descriptor leads to a file system that is known to be local. Asks neither the file nor its file system: the
- * number of the mount is in fdinfo, and the kind of its file system in /proc/PID/mountinfo. The mount can be in the
- * mount namespace of the process, or in rbdump's own.
- *   mounts    keeps the lists of mounts for the next question
- *   pid, tid  the thread whose descriptor it is
+ * Whether a descriptor leads to a file system that is known to be local. Does not access the file or its file system.
+ * The number of the file's mount is in fdinfo, and the kind of the mount's file system is in /proc/PID/mountinfo. The
+ * mount can be in the mount namespace of the process, or in rbdump's own mount namespace.
+ *   mounts    keeps the lists of mounts, so that later calls can use them again
+ *   pid, tid  the thread that has the descriptor
  *   type      receives the kind of file system ("nfs4"); "" if it is not known
  */
 bool descriptor_mount_is_local(struct mounts *mounts, pid_t pid, pid_t tid, int fd, char type[MOUNT_TYPE_MAX]);

@@ -1,6 +1,6 @@
 /*
- * The path of an open file of a live process, in the target's root directory, and whether the path still leads to the
- * file.
+ * Finds the path of an open file of a live process, as seen from the process's root directory. Also finds out whether
+ * the path still leads to the file.
  */
 #ifndef RBDUMP_DESCRIPTOR_PATH_H
 #define RBDUMP_DESCRIPTOR_PATH_H
@@ -11,12 +11,12 @@
 #include "base/facts.h"
 
 /*
- * Adds the facts `path` and `deleted` (descriptor.h). The kernel appends " (deleted)" to the path of a deleted file;
- * but the name of a file can end like that, too. So the link count and the path itself decide. Before Linux 5.12,
- * openat2(2) cannot look only at cached paths (RESOLVE_CACHED). So each file whose path ends with " (deleted)" counts as
- * deleted there.
- *   link    what the link in /proc/PID/fd says; begins with "/"
- *   status  of the file
+ * Adds the facts `path` and `deleted` (descriptor.h). The kernel appends " (deleted)" to the path of a deleted file.
+ * But the name of a file can also end with " (deleted)". So rbdump also checks the link count of the file, and whether
+ * the path with " (deleted)" leads to the file. Before Linux 5.12, openat2(2) cannot look only at cached paths
+ * (RESOLVE_CACHED). So on these kernels, rbdump treats each file whose path ends with " (deleted)" as deleted.
+ *   link    the contents of the link in /proc/PID/fd, which must begin with "/"
+ *   status  the status of the file, from statx(2)
  */
 void descriptor_path_add(pid_t pid, const char *link, const struct statx *status, struct facts *facts);
 

@@ -1,5 +1,5 @@
 /*
- * Reads the program headers in the first page of an ELF file. The program headers tell where the rest of the file is
+ * Reads the program headers in the first page of an ELF file. The program headers say where the rest of the file is
  * mapped. A core contains the first page of each program and library, even if the core omits the rest of the file. The
  * page may contain arbitrary bytes, so every value that is read from the page is checked.
  */

@@ -29,7 +29,7 @@ typedef _Atomic uint32_t hold_sleep;
 /*
  * From now on, this process records its holds in `hold`. If `hold` is NULL (the default), this process does not record
  * its holds. Call this function before the process begins to trace.
- *   sleep  the number that tells whether the guard sleeps; the guard owns this number
+ *   sleep  the guard's number, which shows whether the guard sleeps
  */
 void hold_use(struct hold *hold, hold_sleep *sleep);
 
@@ -38,8 +38,8 @@ void hold_begin(pid_t target);
 
 /*
  * Waits until a hold begins, but for at most `timeout_ns` nanoseconds. Only the guard calls this function. Before the
- * call, the guard sets `*sleep` to 1. If a hold has begun since then, this function does not wait. Always sets `*sleep`
- * to 0 before it returns.
+ * call, the guard sets `*sleep` to 1. If a hold has begun since the guard set `*sleep`, this function does not wait.
+ * Always sets `*sleep` to 0 before it returns.
  */
 void hold_wait(hold_sleep *sleep, long timeout_ns);
 

@@ -25,8 +25,8 @@ struct error *live_check_calls(const struct target *target);
 
 /*
  * Whether the memory of the target is gone, because the process has ended or has called exec. If /proc/PID/mem was
- * opened before an exec, the open file still refers to the old memory (fs/proc/base.c, mem_rw()). So does /proc/PID/maps,
- * which is used if the kernel refuses to open /proc/PID/mem.
+ * opened before an exec, the open file still refers to the old memory (fs/proc/base.c, mem_rw()). An open
+ * /proc/PID/maps also belongs to the old memory; rbdump uses it if the kernel refuses to open /proc/PID/mem.
  */
 bool live_is_gone(const struct target *target);
 

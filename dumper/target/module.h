@@ -17,7 +17,7 @@ struct module {
 	const struct target *target;
 	char *path;		  /* the path in the mappings, without " (deleted)" */
 	char *build_id;		  /* hexadecimal build-id of the file; NULL if the file has no build-id */
-	char *digest;		  /* of the file (layout/digest.h), hexadecimal; NULL as long as nobody has set it */
+	char *digest;		  /* hexadecimal digest of the file (layout/digest.h); NULL until it is set */
 	uint64_t bias;		  /* address in the target = address in the ELF file + bias */
 	int fd;			  /* the open file; -1 if the file is missing */
 	struct image_parts parts; /* copies of the file's headers, symbols and notes; empty if the file is missing */
@@ -50,7 +50,7 @@ struct module {
 struct error *module_find_ruby(const struct target *target, struct module **ret);
 
 /*
- * Opens the ELF file of a mapping, whether it contains Ruby or not. For a core, also opens a file that is missing on
+ * Opens the ELF file of a mapping, whether it contains Ruby or not. For a core, also works if the file is missing on
  * this system. Returns NULL if the file is not an ELF file of this machine, if it cannot be opened, or if there is not
  * enough memory.
  */

@@ -1,10 +1,10 @@
 /*
- * Finds the kind of a mount's file system in /proc/PID/mountinfo (proc(5)). A machine can have thousands of mounts, so the
- * lists are kept while one look needs them.
+ * Finds the kind of a mount's file system in /proc/PID/mountinfo (proc(5)). A machine can have thousands of mounts, so
+ * the lists are kept for later calls.
  *
- * While a list is kept, its file stays open: the kernel then tells whether the mounts have changed since the list was read.
- * While the file is open, the mount namespace of the process and its root directory continue to exist, even if the process
- * ends.
+ * While a list is kept, its mountinfo file stays open, because the open file shows whether the mounts have changed
+ * since the list was read (poll(2)). While the file is open, the mount namespace of the process and its root directory
+ * continue to exist, even if the process ends.
  */
 #ifndef RBDUMP_MOUNTS_H
 #define RBDUMP_MOUNTS_H
@@ -13,18 +13,18 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The size of the name of a kind of file system, with the NUL. */
+/* The maximum size of the name of a kind of file system, including the NUL. */
 #define MOUNT_TYPE_MAX 32
 
-/* The maximum number of lists that are kept at one time; if another one is needed, the oldest is dropped. */
+/* The maximum number of lists that are kept at one time. If another list is needed, the oldest list is dropped. */
 #define MOUNT_LISTS_MAX 8
 
-/* The maximum number of mounts in one list; the kernel allows 100000 unless it is told otherwise (fs.mount-max). */
+/* The maximum number of mounts in one list. By default, the kernel allows 100000 mounts (fs.mount-max). */
 #define MOUNTS_MAX 400000
 
 struct mount;
 
-/* The mounts that the processes with the same mount namespace and the same root directory have. */
+/* The mounts of all processes that have the same mount namespace and the same root directory. */
 struct mount_list {
 	char *place; /* names the namespace and the root directory */
 	int file;    /* the open mountinfo */
@@ -39,12 +39,12 @@ struct mounts {
 };
 
 /*
- * Finds the kind of file system of a mount, among the mounts of a process, and then among those of rbdump. Reads a list only
- * if it is not kept, or if its mounts have changed since it was read. Returns false if the mount is in neither list, if the
- * lists cannot be read, or if there is not enough memory.
+ * Finds the kind of file system of a mount. Searches the mounts of the process `pid` first, and then the mounts of
+ * rbdump. Reads a list only if the list is not kept, or if the mounts have changed since the list was read. Returns
+ * false if the mount is in neither list, if the lists cannot be read, or if there is not enough memory.
  *   pid    the process
- *   mount  the number of the mount. A file in the mount must be open, so that the mount cannot go away now: the kernel reuses
- *          the numbers of mounts that are gone
+ *   mount  the number of the mount. A file in the mount must stay open during the call. Otherwise, the mount could go
+ *          away, and the kernel could give its number to another mount
  *   type   receives the kind ("nfs4"); "" if it is not known
  */
 bool mounts_find_type(struct mounts *mounts, pid_t pid, int mount, char type[MOUNT_TYPE_MAX]);

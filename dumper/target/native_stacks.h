@@ -1,17 +1,19 @@
 /*
- * Copies of the native stacks of a target's threads. While a process is stopped, only the bytes are copied. They are
- * unwound after the process goes on (mixed/native_walk.h).
+ * Copies of the native stacks of a target's threads. While a process is stopped, rbdump only copies the bytes. rbdump
+ * unwinds the copies after the process goes on (mixed/native_walk.h).
  *
  * A copy begins at the page of the stack pointer, and ends where the mapping of the stack ends, but has at most
  * NATIVE_STACK_MAX bytes. All copies together have at most NATIVE_STACKS_MAX bytes.
  *
- * A native stack can contain a VM stack of Ruby, which is large: Ruby allocates the VM stacks of threads and fibers
- * there (up to 3.2 thread.c, thread_start_func_2(): ALLOCA_N; cont.c, fiber_initialize_coroutine()). A VM stack
- * contains no frames of native functions, so the copy omits the VM stack, and has two parts.
+ * A native stack can contain a VM stack, which is large. Ruby allocates the VM stacks of threads and fibers on native
+ * stacks (thread.c up to 3.2, thread_start_func_2(): ALLOCA_N; cont.c, fiber_initialize_coroutine()). A VM stack
+ * contains no frames of native functions. So the copy omits the VM stack, and has two parts: the bytes before the VM
+ * stack, and the bytes after it.
  *
- * If no VM stack is known in a stack that is too long, the copy has the innermost part and the last
- * NATIVE_STACK_OUTERMOST bytes. In 2.7, a thread that waits for the GVL for the first time has not noted the address of
- * its VM stack yet. So this VM stack (1 MiB) is not omitted, but the functions on both sides of it are copied.
+ * If a native stack is too long, and rbdump knows of no VM stack in it, the two parts of the copy are the innermost
+ * bytes and the last NATIVE_STACK_OUTERMOST bytes. In Ruby 2.7, a thread that waits for the GVL for the first time has
+ * not stored the address of its VM stack yet. So rbdump cannot omit exactly this VM stack (1 MiB). But the two parts
+ * still contain the frames of the functions on both sides of it.
  */
 #ifndef RBDUMP_NATIVE_STACKS_H
 #define RBDUMP_NATIVE_STACKS_H
@@ -34,7 +36,7 @@ struct native_part {
 /* The copy of one stack. */
 struct native_stack {
 	struct native_part parts[NATIVE_PARTS]; /* the innermost part first */
-	bool cut;				/* bytes other than those of a known VM stack are missing */
+	bool cut;				/* some bytes are missing that do not belong to a known VM stack */
 };
 
 struct native_stacks;
@@ -45,8 +47,8 @@ void native_stacks_destroy(struct native_stacks *stacks); /* NULL is fine */
 
 /*
  * Sets which parts of the native stacks are not copied.
- *   holes  for each VM stack, the address where it begins and the address where it ends; sorted. Must stay valid until
- *          the next call, or until `stacks` is destroyed
+ *   holes  for each VM stack, the start address and the end address; sorted by the start address. The map must stay
+ *          valid until the next call of this function, or until `stacks` is destroyed
  */
 void native_stacks_omit(struct native_stacks *stacks, const struct address_map *holes);
 
@@ -55,13 +57,16 @@ void native_stacks_omit(struct native_stacks *stacks, const struct address_map *
  */
 bool native_stacks_prepare(struct native_stacks *stacks, size_t count);
 
-/* Makes room for a longer list, and forgets nothing. Returns false if there is not enough memory. */
+/* Makes room for a list of `count` stacks, and keeps the copies. Returns false if there is not enough memory. */
 bool native_stacks_reserve(struct native_stacks *stacks, size_t count);
 
-/* Lets the kernel provide memory for copies of `count` more stacks now, and not while the process is stopped. */
+/*
+ * Makes the kernel provide memory for the copies of `count` more stacks. Call this function before the process is stopped,
+ * because the kernel needs time for this.
+ */
 void native_stacks_provide(struct native_stacks *stacks, size_t count);
 
-/* Whether at least half of the bytes that may be copied are used. */
+/* Whether the stacks in the list use more than half of NATIVE_STACKS_MAX. */
 bool native_stacks_are_crowded(const struct native_stacks *stacks);
 
 /* Forgets all copies. */
@@ -71,14 +76,15 @@ void native_stacks_forget(struct native_stacks *stacks);
 void native_stacks_keep(struct native_stacks *stacks, size_t count);
 
 /*
- * Says that a stack is wanted. The first stack after native_stacks_forget() has the index 0, the next one 1, and so on.
- * More stacks than native_stacks_prepare() made room for are ignored.
- *   sp  the stack pointer; 0 if it is not known: then the copy is empty
+ * Adds a stack to the list of stacks to copy. The first stack after native_stacks_forget() has the index 0, the next
+ * one 1, and so on. If the list has no room for the stack, ignores the stack (native_stacks_prepare(),
+ * native_stacks_reserve()).
+ *   sp  the stack pointer. If the stack pointer is not known, pass 0: the copy is then empty
  */
 void native_stacks_want(struct native_stacks *stacks, const struct target *target, uint64_t sp);
 
 /*
- * Copies the stacks that are wanted and not copied yet, in as few system calls as possible. The process may be
+ * Copies the stacks in the list that are not copied yet, with as few system calls as possible. The process may be
  * running. In that case, the bytes of a copy can be from different moments.
  */
 void native_stacks_copy(struct native_stacks *stacks, const struct target *target);

@@ -27,8 +27,8 @@ struct preemption {
 	 */
 	uint64_t switches;
 	uint64_t cpu_ns; /* the CPU time of the process at preemption_begin(); 0: not known */
-	int cpu;	 /* the CPU to which the calling thread has moved; -1: the thread has not moved */
-	cpu_set_t cpus;	 /* if the calling thread has moved: the CPUs that the thread was allowed to use before */
+	int cpu;	 /* the CPU to which the calling thread has moved; -1: it has not moved */
+	cpu_set_t cpus;	 /* if the calling thread has moved: the CPUs that it was allowed to use before */
 };
 
 /*

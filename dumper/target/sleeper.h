@@ -1,6 +1,6 @@
 /*
  * Finds native threads that sleep in a system call. rbdump does not need to stop these threads. A sleeping thread does
- * not run until it is woken up, and the kernel can later tell whether the thread has run. A stop would wake the thread
+ * not run until it is woken up, and the kernel can later show whether the thread has run. A stop would wake the thread
  * up, and some system calls would then return EINTR to the program (doc/internals.md lists these calls).
  */
 #ifndef RBDUMP_SLEEPER_H

@@ -1,5 +1,6 @@
 /*
- * Addresses of sockets as text: `127.0.0.1:80`, `[::1]:80`, the path of a Unix socket, or `@NAME` for an abstract one.
+ * Addresses of sockets as text: `127.0.0.1:80`, `[::1]:80`, the path of a Unix socket, or `@NAME` for a Unix socket with
+ * an abstract name.
  */
 #ifndef RBDUMP_SOCKET_ADDRESS_H
 #define RBDUMP_SOCKET_ADDRESS_H
@@ -11,7 +12,8 @@
 #include "base/text.h"
 
 /*
- * Appends an address. Appends nothing if the address is incomplete or of another family.
+ * Appends an address. Appends nothing if the address is incomplete, or if it is neither an internet address nor the
+ * address of a Unix socket.
  *   bytes, length  a struct sockaddr of any family, as a program passes it to the kernel; may be hostile
  */
 void socket_address_add(struct text *text, const void *bytes, size_t length);

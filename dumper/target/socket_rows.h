@@ -1,6 +1,6 @@
 /*
- * Lines of the tables of sockets in /proc/PID/net (proc(5)): tcp, udp, udplite, raw, icmp, each also for IPv6; unix,
- * netlink and packet.
+ * Reads the lines of the tables of sockets in /proc/PID/net (proc(5)). The tables tcp, udp, udplite, raw and icmp each
+ * exist for IPv4 and for IPv6. The other tables are unix, netlink and packet.
  */
 #ifndef RBDUMP_SOCKET_ROWS_H
 #define RBDUMP_SOCKET_ROWS_H
@@ -10,16 +10,16 @@
 
 #include "base/facts.h"
 
-/* The states of a TCP socket that matter here (include/net/tcp_states.h). */
+/* The states of a TCP socket that rbdump treats specially (include/net/tcp_states.h). */
 #define SOCKET_ESTABLISHED 1
 #define SOCKET_CLOSED	   7
 #define SOCKET_LISTEN	   10
 
-/* A line of an internet protocol. */
+/* A line in the table of an internet protocol. */
 struct socket_row {
 	uint64_t inode;
 	bool v6;
-	uint8_t local[16], remote[16]; /* in network byte order; IPv4 addresses in the first 4 bytes */
+	uint8_t local[16], remote[16]; /* in network byte order; an IPv4 address is in the first 4 bytes */
 	unsigned int local_port, remote_port, state;
 	unsigned int send_queue, receive_queue;
 };
@@ -37,8 +37,8 @@ void socket_row_add(const struct socket_row *row, bool tcp, struct facts *facts)
 bool socket_rows_meet(const struct socket_row *one, const struct socket_row *other);
 
 /*
- * Each of these reads a line, and returns the inode of its socket; 0 if the line describes no socket. If `facts` is not
- * NULL, adds what the line says.
+ * Each of these functions reads a line, and returns the inode of the socket that the line describes. Returns 0 if the
+ * line describes no socket. If `facts` is not NULL, adds the facts that the line contains about the socket.
  */
 uint64_t socket_row_unix(const char *line, struct facts *facts);
 uint64_t socket_row_netlink(const char *line, struct facts *facts);

@@ -1,6 +1,7 @@
 /*
- * Addresses, states and peers of sockets of a live process: from sock_diag(7) for Unix sockets, and from the tables in
- * /proc/PID/net for all others. The tables are those of the process's network namespace.
+ * Finds the addresses, states and peers of the sockets of a live process. For Unix sockets, asks sock_diag(7), or reads
+ * the table /proc/PID/net/unix if rbdump cannot use sock_diag(7). For all other sockets, reads the other tables in
+ * /proc/PID/net. These tables list the sockets of the process's network namespace.
  */
 #ifndef RBDUMP_SOCKETS_H
 #define RBDUMP_SOCKETS_H
@@ -12,24 +13,26 @@
 #include "base/facts.h"
 
 /*
- * Describes sockets. Adds these facts to each, as far as they are known and apply:
+ * Describes sockets. Adds the following facts to each socket, if they are known and apply to the socket:
  *
- *   local, remote  addresses with ports; the name of a Unix socket
+ *   local, remote  addresses with ports; for a Unix socket, `local` is the name of the socket
  *   state          as ss(8) shows it, but in whole words: "listen", "established", "close-wait", "unconnected"; of a Unix
  *                  socket: "listen", "connected" or "unconnected"
- *   receive_queue, send_queue  in bytes. For a socket that listens: receive_queue is the number of connections that
+ *   receive_queue, send_queue  in bytes. For a socket that listens, receive_queue is the number of connections that
  *                  wait, and send_queue (only for a Unix socket) is the maximum of this number
- *   type           of a Unix or packet socket: "stream", "datagram", "seqpacket", "raw"
- *   peer           of a Unix socket, or of a TCP connection inside the network namespace: the inode of the socket at
- *                  the other end
+ *   type           of a Unix socket: "stream", "datagram" or "seqpacket"; of a packet socket: "raw", "datagram" or
+ *                  "packet"
+ *   peer           the inode of the socket at the other end; only of a Unix socket, or of a TCP connection with both
+ *                  ends in the network namespace
  *   family, port   of a netlink socket
  *   ethernet_protocol, interface  of a packet socket
- *   missing        why there are no such facts: "out-of-time", "not-listed" (the socket is neither bound nor
- *                  connected, or it belongs to another network namespace), "refused" (the tables may not be read)
+ *   missing        why no other fact of this table is known: "out-of-time", "not-listed" (the socket is neither bound
+ *                  nor connected, or it belongs to another network namespace), or "refused" (rbdump may not read the
+ *                  tables)
  *
- *   wanted, count  the facts of the sockets from descriptor_describe(); `inode` is set. Several can belong to the same
- *                  socket
- *   until_ns       when to stop, a time of monotonic_ns()
+ *   wanted, count  the facts of the sockets from descriptor_describe(); `inode` is set. Several elements of `wanted` can
+ *                  belong to the same socket
+ *   until_ns       the time to stop, as monotonic_ns() gives it
  */
 void sockets_describe(pid_t pid, struct facts *const *wanted, size_t count, uint64_t until_ns);
 

@@ -19,7 +19,10 @@
 enum stop_news {
 	STOP_NONE,    /* the thread has not stopped yet */
 	STOP_STOPPED, /* the thread is stopped */
-	/* The thread has ended, and stop_look() has reaped it. If it was rbdump's child, no later wait gets its status. */
+	/*
+	 * The thread has ended, and stop_look() has reaped it. If the thread was rbdump's child, a later call of
+	 * waitpid() does not get its status.
+	 */
 	STOP_ENDED,
 	STOP_GONE, /* the thread with this tid is gone: the thread has ended, or its process has called exec */
 };

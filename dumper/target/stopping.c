@@ -91,7 +91,7 @@ pid_t *live_list_threads(pid_t pid, size_t *count)
 /* pid namespaces that are within each other (include/linux/pid_namespace.h, MAX_PID_NS_LEVEL), and the first one. */
 #define PID_NAMESPACES 33
 
-/* Reads the ids of a native thread in its pid namespaces, from rbdump's to its innermost. Returns how many it has. */
+/* Reads the ids of a native thread in its pid namespaces, from that of /proc to its innermost. Returns how many it has. */
 static size_t read_ids(pid_t pid, pid_t tid, pid_t ids[PID_NAMESPACES])
 {
 	char path[64], line[512];
@@ -120,10 +120,17 @@ pid_t live_inner_id(pid_t pid, pid_t tid)
 	return count > 0 ? ids[count - 1] : 0;
 }
 
-pid_t live_id_as_seen_by(pid_t pid, pid_t ancestor)
+size_t live_pid_level(pid_t pid)
 {
-	pid_t ids[PID_NAMESPACES], of_ancestor[PID_NAMESPACES];
-	const size_t count = read_ids(pid, pid, ids), level = read_ids(ancestor, ancestor, of_ancestor);
+	pid_t ids[PID_NAMESPACES];
+
+	return read_ids(pid, pid, ids);
+}
+
+pid_t live_id_at_level(pid_t pid, size_t level)
+{
+	pid_t ids[PID_NAMESPACES];
+	const size_t count = read_ids(pid, pid, ids);
 
 	return level > 0 && level <= count ? ids[level - 1] : 0;
 }

@@ -1,5 +1,5 @@
 /*
- * The system call in which a thread is: its number and its arguments, as the registers have them.
+ * The system call in which a thread is: the number of the call, and its arguments from the thread's registers.
  */
 #ifndef RBDUMP_SYSTEM_CALL_H
 #define RBDUMP_SYSTEM_CALL_H
@@ -11,7 +11,7 @@
 #define SYSTEM_CALL_ARGUMENTS 6
 
 struct system_call {
-	bool known; /* false: the thread is in no system call, or it is not known in which; nothing else is set */
+	bool known; /* false: the thread is not in a system call, or the call is not known; no other member is set */
 	int number; /* of x86_64 (base/system_calls.h) */
 	uint64_t arguments[SYSTEM_CALL_ARGUMENTS];
 	uint64_t sp; /* the stack pointer of the thread */
@@ -23,7 +23,10 @@ struct system_call {
  */
 struct system_call system_call_of_registers(const struct user_regs_struct *registers);
 
-/* Whether both are the same call from the same place: number, arguments and stack pointer are the same. */
+/*
+ * Whether both are the same call from the same place: both are known, and have the same number, arguments and stack
+ * pointer.
+ */
 bool system_call_same(const struct system_call *one, const struct system_call *other);
 
 #endif

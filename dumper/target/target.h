@@ -44,7 +44,7 @@ struct thread_registers {
 struct native_thread {
 	pid_t tid;	    /* for a live process: the thread's id in rbdump's pid namespace */
 	bool stopping;	    /* only during live_stop(): the thread was asked to stop, but has not stopped yet */
-	bool stopped;	    /* false: the thread may be running; it did not stop in time, or was refused */
+	bool stopped;	    /* false: the thread may be running, because it did not stop in time or was refused */
 	bool asleep;	    /* the thread sleeps, so rbdump did not stop it (target/sleeper.h); `stopped` is also set */
 	bool refused;	    /* the kernel refused to stop the thread, for example because another tracer has it */
 	uint64_t ip;	    /* instruction pointer; 0 if the thread is not stopped, or is asleep */
@@ -53,8 +53,8 @@ struct native_thread {
 	int pending_signal; /* for a live process: the signal that the thread gets when it goes on; 0: none */
 	int switches_fd;    /* if asleep: the open schedstat file of the thread; else -1 */
 	/*
-	 * How many times the thread had been given a CPU before live_stop(), if it was asleep or in an uninterruptible
-	 * sleep; otherwise 0.
+	 * If the thread was asleep or in an uninterruptible sleep: how many times it had been given a CPU before
+	 * live_stop(). Otherwise 0.
 	 */
 	uint64_t switches;
 	/*
@@ -103,7 +103,8 @@ struct target_operations {
 	 */
 	bool (*find_mapping)(const struct target *target, uint64_t address, uint64_t *start, uint64_t *end);
 	/*
-	 * Whether the memory at an address was executable. This function pointer is NULL if the mappings tell it.
+	 * Whether the memory at an address was executable. This function pointer is NULL if `executable` of struct
+	 * mapping shows this.
 	 */
 	bool (*executes)(const struct target *target, uint64_t address);
 	/*
@@ -126,14 +127,14 @@ struct target {
 
 	/* Live: */
 	int memory_fd;	     /* /proc/PID/mem; -1: the kernel refused to open it */
-	int maps_fd;	     /* if memory_fd is -1: /proc/PID/maps, of the program that ran when it was opened */
+	int maps_fd;	     /* if memory_fd is -1: /proc/PID/maps of the program that ran when the target was opened */
 	bool stopped;	     /* true between live_stop() and live_resume() */
 	uint64_t stopped_ns; /* time of the first thread's stop (CLOCK_MONOTONIC); 0: no thread was stopped */
 	uint64_t pause_ns;   /* duration of the last stop: from the first thread's stop to the last resume */
 	/*
-	 * The tids of the threads that live_stop() stops even if they sleep: those that slept during an earlier
-	 * live_stop(), but had woken up when live_woke() was called later; and those whose registers are needed
-	 * (mixed/sleepers.h).
+	 * The tids of the threads that live_stop() stops even if they sleep. A thread is in this list if it slept
+	 * during an earlier live_stop(), but had woken up when live_woke() was called. A thread is also in this list if
+	 * its registers are needed (mixed/sleepers.h).
 	 */
 	struct addresses restless;
 	/* During live_stop(): the tids of threads in an uninterruptible sleep, and their `switches`. */
@@ -155,8 +156,8 @@ void target_read_pages(void *target, const uint64_t *pages, size_t count, uint8_
 bool target_may_have(const struct target *target, uint64_t address);
 
 /*
- * How many bytes of memory the target has. For a live process: how many were mapped when the mappings were last read. For a
- * core: how many the process had, as the core says, but at most INT64_MAX.
+ * How many bytes of memory the target has. For a live process: how many bytes were mapped when the mappings were last
+ * read. For a core: how many bytes the process had according to the core, but at most INT64_MAX.
  */
 uint64_t target_mapped_bytes(const struct target *target);
 

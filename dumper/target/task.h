@@ -1,5 +1,5 @@
 /*
- * What the kernel tells about a native thread: whether the thread still exists, whether it sleeps, in which system call
+ * What the kernel shows about a native thread: whether the thread still exists, whether it sleeps, in which system call
  * it sleeps, and whether it has run since the last check. A struct task keeps some of the thread's files in /proc open.
  * An open file never refers to another thread, even if the kernel gives the thread's id to another thread.
  */
@@ -57,23 +57,24 @@ bool task_cpu_ns(const struct task *task, uint64_t *ret);
 
 /*
  * Reads the instruction pointer and the stack pointer that a sleeping thread had when it entered the kernel. Returns
- * false if the thread runs, or if the kernel does not tell these values.
+ * false if the thread runs, or if the kernel does not show these values.
  */
 bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp);
 
 /*
- * The system call in which the thread sleeps. If a stop has interrupted the call, and the kernel goes on with it by
- * restart_syscall(2), gives the call that was interrupted, if the kernel tells that. Not known if the thread runs,
- * if it sleeps but is not in a system call, or if the kernel does not tell.
+ * Returns the system call in which the thread sleeps. After a stop, the kernel continues some system calls with
+ * restart_syscall(2). In this case, returns the call that was interrupted, if the kernel shows in which kernel function
+ * the thread sleeps (/proc/PID/task/TID/wchan). `known` of the result is false if the thread runs, if it sleeps but is
+ * not in a system call, or if the kernel does not show the system call.
  */
 struct system_call task_call(const struct task *task);
 
 struct task_look {
-	bool known;	   /* false: the thread does not exist, or the kernel does not tell the thread's state */
+	bool known;	   /* false: the thread does not exist, or the kernel does not show the thread's state */
 	uint64_t switches; /* task_switches() */
 	bool asleep;	   /* true: the thread waits for something; false: the thread is runnable */
 	/* The members below are valid only if `asleep` is true. */
-	int syscall;	    /* the number of the system call; -1: in no system call, or not known */
+	int syscall;	    /* the number of the system call; -1: not in a system call, or not known */
 	bool stopped;	    /* whether a signal (SIGSTOP), a tracer or the cgroup freezer has stopped the thread */
 	bool paging;	    /* whether the thread waits for a page of its memory, and is not in a system call */
 	bool interruptible; /* whether the sleep is interruptible (state S) */

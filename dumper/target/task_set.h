@@ -1,9 +1,9 @@
 /*
- * All native threads of a process: how much CPU time each has used, and whether it has run at all, since an earlier time. The
- * kernel tells both, and the process is not stopped for it.
+ * All native threads of a process: how much CPU time each thread has used since the previous look at the process, and whether
+ * the thread has run at all since then. rbdump reads this from the kernel, and does not stop the process for it.
  *
  * The times are those of schedstat, in nanoseconds (Documentation/scheduler/sched-stats.rst). If the kernel does not have
- * that file, nothing is known.
+ * the file schedstat, rbdump does not know the CPU time, or whether a thread has run.
  */
 #ifndef RBDUMP_TASK_SET_H
 #define RBDUMP_TASK_SET_H
@@ -21,7 +21,7 @@
 struct task_entry {
 	pid_t tid;
 	struct task task;
-	bool listed;	      /* there when the process was last looked at */
+	bool listed;	      /* task_set_begin() found the thread when it last listed the threads */
 	bool old;	      /* `before` and `before_look` are set */
 	bool known;	      /* `now` and `now_look` are set */
 	bool slept;	      /* has not run between `before_look` and task_set_end() */
@@ -34,7 +34,7 @@ struct task_set {
 	pid_t pid;
 	struct task_entry *entries; /* sorted by tid */
 	size_t count, capacity;
-	bool kept; /* there was a look before */
+	bool kept; /* task_set_keep() has been called */
 };
 
 /*
@@ -48,14 +48,14 @@ void task_set_end(struct task_set *set);
 
 /*
  * Call this function after task_set_end() if the look had a result. The next look is then compared with this look. Without
- * this call, the next look is compared with the same look as this look was.
+ * this call, the next look is compared with the same earlier look with which this look was compared.
  */
 void task_set_keep(struct task_set *set);
 
 /*
- * What is known of a thread after task_set_end().
- *   cpu_ns  receives the CPU time between task_set_begin() of the previous look and that of this look. If the thread is new,
- *           the CPU time since its start
+ * Gets what is known about a thread after task_set_end().
+ *   cpu_ns  receives the CPU time between task_set_begin() of the previous look and task_set_begin() of this look. If
+ *           the thread is new: the CPU time since its start
  *   slept   receives whether the thread has not run at all since task_set_begin() of the previous look. Such a thread has not
  *           moved
  * Returns false if the CPU time is not known.

@@ -55,8 +55,11 @@ static void add_child(pid_t child, struct facts *facts)
 		facts_add_text(item, "state", state_name(stat.state));
 }
 
-/* Adds the children of one thread. Returns how many it has. */
-static size_t add_of_thread(pid_t pid, pid_t tid, pid_t wanted, size_t left, struct facts *facts)
+/*
+ * Adds the children of one thread. Returns how many it has.
+ *   wanted, level  the pid of the only child that is added, and its pid namespace (live_id_at_level()); 0: all
+ */
+static size_t add_of_thread(pid_t pid, pid_t tid, pid_t wanted, size_t level, size_t left, struct facts *facts)
 {
 	size_t count = 0;
 	char path[64];
@@ -67,7 +70,7 @@ static size_t add_of_thread(pid_t pid, pid_t tid, pid_t wanted, size_t left, str
 	file = fopen(path, "re");
 	while (file && count < left && fscanf(file, "%d", &child) == 1) {
 		count++;
-		if (wanted == 0 || live_id_as_seen_by(child, pid) == wanted)
+		if (wanted == 0 || live_id_at_level(child, level) == wanted)
 			add_child(child, facts);
 	}
 	if (file)
@@ -77,10 +80,11 @@ static size_t add_of_thread(pid_t pid, pid_t tid, pid_t wanted, size_t left, str
 
 void waited_children_add(pid_t pid, pid_t child, struct facts *facts)
 {
+	const size_t level = child != 0 ? live_pid_level(pid) : 0;
 	size_t count, left = CHILDREN_MAX;
 	pid_t *tids = live_list_threads(pid, &count);
 
 	for (size_t i = 0; i < count && left > 0; i++)
-		left -= add_of_thread(pid, tids[i], child, left, facts);
+		left -= add_of_thread(pid, tids[i], child, level, left, facts);
 	free(tids);
 }

@@ -44,7 +44,7 @@ static const struct {
     [VALUE_EXACT] = {NULL, NULL},
     [VALUE_LATER] = {"later", "read after the stack: may be newer"},
     [VALUE_UNREADABLE] = {"unreadable", "unreadable"},
-    [VALUE_IN_REGISTER] = {"in-register", "unknown: the JIT may have it in a register"},
+    [VALUE_IN_REGISTER] = {"in-register", "unknown: the JIT may have the value in a register"},
     [VALUE_OR_BLOCK] = {"or-block", "or the block, if this variable is the block parameter"},
     [VALUE_NOT_KNOWN] = {"not-known", "unknown"},
 };
@@ -56,8 +56,8 @@ static const struct {
     [LOCALS_NOT_KNOWN] = {"not-known", "rbdump does not know where this Ruby keeps local variables"},
     [LOCALS_TORN] = {"torn", "the stack was changing"},
     [LOCALS_UNREADABLE] = {"unreadable", "an environment, or the name of a variable, could not be read"},
-    [LOCALS_TOO_MANY] = {"too-many", "there are too many for rbdump"},
-    [LOCALS_OUT_OF_TIME] = {"out-of-time", "there was no time left to read them"},
+    [LOCALS_TOO_MANY] = {"too-many", "there are too many variables for rbdump"},
+    [LOCALS_OUT_OF_TIME] = {"out-of-time", "there was no time left to read the variables"},
 };
 
 const char *trace_certainty_name(enum trace_certainty certainty)

@@ -1,7 +1,6 @@
 /*
- * What a trace says about a frame beyond its place in the code: local variables, self, and lines of the source. Also
- * what a trace says about the process besides the stacks: the arguments of the process. All of it is there only if the
- * user has asked for it.
+ * Details of a frame in a trace: local variables, self, and lines of the source. Also details of the process: its
+ * arguments. A trace has these details only if the user has asked for them.
  *
  * The strings are owned by the trace. The other memory is from malloc(), and trace_destroy() frees it.
  */
@@ -14,22 +13,22 @@
 
 /* How far a value can be relied on. */
 enum trace_certainty {
-	VALUE_EXACT,	  /* it was copied together with the stack */
-	VALUE_LATER,	  /* parts of the object were read after the stack was copied, so they may be newer */
-	VALUE_UNREADABLE, /* the value, or a part of it, could not be read; in its text, "(unreadable)" stands for it */
-	VALUE_IN_REGISTER, /* code of a JIT may have the value in a register: what is in memory may be an older value */
+	VALUE_EXACT,	   /* it was copied together with the stack */
+	VALUE_LATER,	   /* parts of the object were read after the stack was copied, so they may be newer */
+	VALUE_UNREADABLE,  /* the value, or a part of it, could not be read; the text has "(unreadable)" in its place */
+	VALUE_IN_REGISTER, /* code of a JIT may have the value in a register, so the value in memory may be older */
 	/*
 	 * The method has a block parameter that was not used yet. The memory of this parameter contains some older value.
 	 * rbdump does not know which variable is the block parameter. If this variable is the block parameter, its value
 	 * is the block that was passed to the method, or nil.
 	 */
 	VALUE_OR_BLOCK,
-	VALUE_NOT_KNOWN, /* rbdump does not know how this Ruby keeps it */
+	VALUE_NOT_KNOWN, /* rbdump does not know how this Ruby stores the value */
 };
 
 struct trace_value {
 	const char *kind; /* "integer", "string", "object", …; NULL if there is no text */
-	const char *text; /* as `inspect` of the class itself writes it; NULL if it is not known */
+	const char *text; /* the value as Ruby's own `inspect` writes it; NULL if not known */
 	enum trace_certainty certainty;
 };
 
@@ -37,7 +36,7 @@ struct trace_local {
 	const char *name;
 	/* 0: the frame's own variable; 1: a variable of the code that encloses the frame's code, and so on. */
 	size_t depth;
-	bool shown; /* the enclosing code is running in an older frame of the same stack, which has the variable, too */
+	bool shown;  /* the variable belongs to an older frame of the same stack, and is listed there, too */
 	uint64_t ep; /* the address of the environment that has the variable */
 	struct trace_value value;
 };
@@ -47,7 +46,7 @@ enum trace_locals_missing {
 	LOCALS_COMPLETE,
 	LOCALS_NOT_KNOWN, /* the layout lacks a member: Ruby before 2.4 */
 	LOCALS_TORN,	  /* the stack was changing */
-	/* An environment could not be read, or contradicts itself; or the name of a variable could not be read. */
+	/* An environment is inconsistent, or an environment or the name of a variable could not be read. */
 	LOCALS_UNREADABLE,
 	LOCALS_TOO_MANY,
 	LOCALS_OUT_OF_TIME,
@@ -67,8 +66,8 @@ struct trace_details {
 	bool has_self;
 	struct trace_value self;
 	bool wants_source;
-	const char *no_source;	  /* why there are no lines; NULL if there are */
-	const char *source_doubt; /* why the lines may not be those that run; NULL if there is no reason */
+	const char *no_source;	  /* why there are no lines; NULL if there are lines */
+	const char *source_doubt; /* why the process may run other lines than these; NULL if there is no doubt */
 	struct trace_line *lines;
 	size_t nr_lines;
 };
@@ -78,15 +77,15 @@ struct trace_arguments {
 	const char **line; /* the command line; NULL if it is not known */
 	size_t nr_line;
 	const char *program_name; /* $0, as it was at the start; NULL if it is not known */
-	const char **names;	  /* the names of its first environment variables; NULL if they are not known */
+	const char **names; /* the names of the environment variables with which it was started; NULL if not known */
 	size_t nr_names;
-	bool line_cut, names_cut; /* there are more than rbdump shows */
+	bool line_cut, names_cut; /* there are more arguments, or more names, than rbdump shows */
 };
 
 void trace_details_destroy(struct trace_details *details);	 /* NULL is fine */
 void trace_arguments_destroy(struct trace_arguments *arguments); /* NULL is fine */
 
-/* How many bytes of memory they take, without the strings and without what malloc() adds. 0 for NULL. */
+/* How many bytes of memory the details or arguments take, without the strings and what malloc() adds. 0 for NULL. */
 size_t trace_details_bytes(const struct trace_details *details);
 size_t trace_arguments_bytes(const struct trace_arguments *arguments);
 
@@ -94,7 +93,7 @@ size_t trace_arguments_bytes(const struct trace_arguments *arguments);
 const char *trace_certainty_name(enum trace_certainty certainty);
 const char *trace_locals_missing_name(enum trace_locals_missing missing);
 
-/* The same as a sentence for people, without a full stop. */
+/* What a value means, as a sentence for people, without a full stop. NULL for VALUE_EXACT and for LOCALS_COMPLETE. */
 const char *trace_certainty_text(enum trace_certainty certainty);
 const char *trace_locals_missing_text(enum trace_locals_missing missing);
 

@@ -12,7 +12,7 @@
 #include "base/index_table.h"
 #include "trace/trace.h"
 
-/* How many states there are. */
+/* The number of values of enum trace_state. */
 #define MERGED_STATES (STATE_SUSPENDED + 1)
 
 /* A stack that a thread had in one look or in several. */
@@ -28,7 +28,7 @@ struct merged_stack {
 
 /* A thread, or a suspended fiber, that was there in one look or in several. */
 struct merged_thread {
-	const struct trace_thread *as; /* the thread as one of these looks shows it: the ids and the name of the last */
+	const struct trace_thread *as; /* the thread in one of these looks; in the last, it has the same ids and name */
 	enum trace_state last;	       /* its state in the last of these looks */
 	unsigned int first_look, last_look, nr_looks;
 	size_t last_entry;		    /* its index in the trace of `last_look` */
@@ -37,10 +37,10 @@ struct merged_thread {
 	bool began;
 	/* The list of threads was complete in a look after `last_look`, so the thread has ended. */
 	bool ended;
-	bool doubtful;	 /* it may have gone on with another tid, as another element of `threads` */
+	bool doubtful;	 /* it may not have ended: it may also be another element of `threads`, with another tid */
 	bool has_cpu;	 /* `cpu_ns` is known */
 	uint64_t cpu_ns; /* CPU time between `first_look` (or the thread's start, if it began later) and `last_look` */
-	bool slept;	 /* the native thread has not run at all between the looks */
+	bool slept;	 /* the native thread has not run at all between the first and the last of these looks */
 	struct merged_stack *stacks; /* in the order in which they were first seen */
 	size_t nr_stacks;
 };
@@ -49,9 +49,9 @@ struct merged_thread {
 struct merged_look {
 	unsigned int number;
 	struct timespec time;
-	unsigned int pauses; /* these two as in struct trace */
+	unsigned int pauses; /* `pauses` and `pause_us` are as in struct trace */
 	double pause_us;
-	bool all_threads, all_fibers; /* the lists are complete */
+	bool all_threads, all_fibers; /* the list of threads is complete; the list of fibers is complete */
 	bool gc_known, gc_running;
 	size_t nr_threads; /* without suspended fibers */
 };
@@ -64,22 +64,22 @@ struct merged_kept {
 struct merged {
 	struct merged_look *looks;
 	size_t nr_looks;
-	uint64_t ns; /* from the beginning of the first look to that of the last */
-	/* Until merged_finish() is called: as first seen. After that: each thread is followed by its fibers. */
+	uint64_t ns; /* nanoseconds from the beginning of the first look to the beginning of the last look */
+	/* In the order in which they were first seen. After merged_finish(): each thread is followed by its fibers. */
 	struct merged_thread *threads;
 	size_t nr_threads;
 	struct trace *last; /* the trace of the last look */
 	/* The rest is only for merged.c. */
 	struct index_table by_thread;
 	size_t threads_capacity, looks_capacity;
-	struct merged_kept *kept; /* the traces of which `threads` has parts; `last` is not one of them */
+	struct merged_kept *kept; /* the traces to which `threads` has pointers, except `last` */
 	size_t nr_kept, kept_capacity, kept_bytes;
-	bool last_has_parts; /* `threads` has parts of `last` */
+	bool last_has_parts; /* `threads` has pointers to parts of `last` */
 };
 
 /*
- * Adds the trace of the next look. The traces must come in the order of their looks, and each must have been compared with
- * the trace before (trace/progress.h). Takes ownership of the trace, even if the function fails. Returns false if there is
+ * Adds the trace of the next look. The traces must come in the order of their looks, and trace_compare() must have compared
+ * each trace with the previous one. Takes ownership of the trace, even if the function fails. Returns false if there is
  * not enough memory.
  */
 bool merged_add(struct merged *merged, struct trace *trace);
@@ -95,8 +95,9 @@ bool merged_is_full(const struct merged *merged);
 bool merged_finish(struct merged *merged);
 
 /*
- * Whether a thread has moved between its first look and its last one, after merged_finish(). MOVED_NOT_ASKED if there was
- * only one look at it. MOVED_YES if it had at least two stacks that are complete.
+ * Whether a thread has moved between the first and the last look in which it was there. Call this function after
+ * merged_finish(). MOVED_YES if the thread had at least two complete stacks. Otherwise, MOVED_NOT_KNOWN if it had a stack that
+ * is not complete. Otherwise, MOVED_NOT_ASKED if it was there in only one look.
  */
 enum trace_moved merged_moved(const struct merged_thread *thread);
 

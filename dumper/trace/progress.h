@@ -8,8 +8,9 @@
 
 /*
  * Sets `progress.moved` of each thread in `now`, and lists in `now->look` the threads that are gone. Suspended fibers are not
- * listed. The other members of `progress` in `now` must have been set. They are cleared if they do not tell what this
- * thread has done. Returns false if there is not enough memory.
+ * listed. The caller must have set the other members of `progress` in `now`. The function clears `has_cpu`, `cpu_ns` and
+ * `slept` if the native thread may have run another Ruby thread since the previous look. Returns false if there is not enough
+ * memory.
  *   before  the trace of the previous look
  */
 bool trace_compare(const struct trace *before, struct trace *now);

@@ -52,12 +52,15 @@ struct trace_frame {
 	 * first line. 0: the frame has no number. A number is never used again for other code or another method.
 	 */
 	uint64_t method;
-	/* The members below are for TRACE_NATIVE. `path` and `line` are then those of the source, if known. */
+	/*
+	 * `module`, `inlined` and `lost` are for TRACE_NATIVE. For such a frame, `path` and `line` are those of the source,
+	 * if known.
+	 */
 	const char *module; /* the mapped file; NULL if there is none */
 	bool inlined;	    /* the function is inlined into the function of the next frame */
 	/*
-	 * Why the native stack could not be followed beyond this place. In that case, the frame is no function, and has
-	 * no label. NULL for a function.
+	 * Why the native stack could not be followed beyond this place. A frame with such a reason is not a function, and
+	 * has no label. NULL for a function.
 	 */
 	const char *lost;
 	struct trace_details *details; /* NULL unless the user has asked for local variables, self or the source */
@@ -81,10 +84,10 @@ enum trace_moved {
 	MOVED_NOT_ASKED, /* there was no look before */
 	MOVED_NEW,	 /* the thread was not there in the previous look */
 	MOVED_NOT,	 /* the stack is the same, and the native thread has not run at all */
-	/* The stack is the same, but the thread may have run: it can have moved and come back. */
+	/* The stack is the same, but the thread may have run: it may have left this stack, and come back to it. */
 	MOVED_SAME_STACK,
-	MOVED_YES, /* the stack is another one */
-	/* One of the two stacks is not complete, or it is not clear whether it is the same thread as in the previous look. */
+	MOVED_YES, /* the stack has changed */
+	/* The stack was not complete in one of the two looks, or it is not clear whether both looks show the same thread. */
 	MOVED_NOT_KNOWN,
 };
 
@@ -133,7 +136,7 @@ struct trace_thread {
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
 	struct trace_wait wait;	  /* what the thread or fiber waits for */
-	struct trace_hold *holds; /* what it holds, the last locked first; owned by the trace */
+	struct trace_hold *holds; /* the Mutexes that it holds, the last locked one first; owned by the trace */
 	size_t nr_holds;
 	struct trace_progress progress; /* all zero if the target is looked at only once */
 };
@@ -171,7 +174,7 @@ struct trace_core {
 
 /* A thread that was there in the previous look, and is not there any more. */
 struct trace_gone {
-	uint64_t id; /* these three as in struct trace_thread */
+	uint64_t id; /* `id`, `tid` and `name` are as in struct trace_thread */
 	pid_t tid;
 	const char *name;
 };
@@ -182,7 +185,7 @@ struct trace_look {
 	struct timespec time; /* when the look began (CLOCK_REALTIME) */
 	/* The time from the beginning of look `before` to the beginning of this look, in nanoseconds; 0 for the first look. */
 	uint64_t since_ns;
-	unsigned int before;	 /* the number of the last earlier look that had a result; 0 for the first look */
+	unsigned int before;	 /* the number of the previous look that had a result; 0 for the first look */
 	struct trace_gone *gone; /* malloc'ed; not filled in if the list of threads is incomplete */
 	size_t nr_gone;
 };
@@ -222,8 +225,8 @@ struct trace {
 	struct trace_arguments *arguments; /* NULL unless the user has asked for them */
 
 	/*
-	 * Whether all waits are of one moment. If they are not, rbdump cannot distinguish a deadlock from waits that
-	 * follow each other. Without a pause, they are not of one moment.
+	 * Whether rbdump has read all waits at one moment. If not, rbdump cannot distinguish a deadlock from waits that
+	 * follow each other. False for a live process that was not paused.
 	 */
 	bool waits_of_one_moment;
 	struct trace_deadlock *deadlocks; /* set by wait_graph_find() */
@@ -264,7 +267,7 @@ const char *trace_missing_text(enum list_missing missing);
  */
 bool trace_order(struct trace *trace, const size_t *ranks);
 
-/* The first frame at or after an index that is not a native frame; NULL if there is none. */
+/* Of the frames from `index` on, the first one that is not a native frame; NULL if there is none. */
 const struct trace_frame *trace_next_of_ruby(const struct trace_thread *thread, size_t index);
 
 /* The exit status for a trace: EXIT_COMPLETE or EXIT_PARTIAL (base/error.h). */

@@ -1,6 +1,6 @@
 /*
- * The graph of who waits for whom. Its nodes are the entries of a trace (threads and suspended fibers). An edge means:
- * this entry cannot go on before that one has gone on. There are two kinds of edges:
+ * The graph of who waits for whom. Its nodes are the entries of a trace (threads and suspended fibers). An edge from one
+ * entry to another means: the first entry cannot go on before the second has gone on. There are two kinds of edges:
  *   - A thread or fiber waits for something that another one holds, or for the end of a thread.
  *   - A suspended fiber runs only in its own thread, so it waits for the current fiber of its thread.
  * A circle of edges is a deadlock. This module only computes: it reads nothing but the trace.
@@ -12,9 +12,9 @@
 
 /*
  * Finds the entry of each holder, counts the entries that wait for the same object, and finds the deadlocks: at least one
- * circle of each group of entries that wait for each other, and each entry that waits for a lock whose holder has ended.
- * Only confirmed waits count for a deadlock. If the waits are not of one moment, finds no deadlocks. Call this function
- * when the trace is complete, and again after its entries were put in another order. Returns false if there is not enough
+ * circle in each group of entries that wait for each other, and each entry that waits for a lock whose holder has ended.
+ * Only confirmed waits count for a deadlock. If `waits_of_one_moment` is false, finds no deadlocks. Call this function when
+ * the trace is complete, and again each time the entries were put in another order. Returns false if there is not enough
  * memory.
  */
 bool wait_graph_find(struct trace *trace);
@@ -27,8 +27,8 @@ bool wait_graph_find(struct trace *trace);
 size_t wait_graph_next(const struct trace *trace, size_t entry);
 
 /*
- * The frame in which a thread or fiber has locked an object that it holds: the one that has called synchronize. NULL if that
- * is not known. The frame can be one that is not readable.
+ * The frame in which a thread or fiber has locked an object that it holds: the frame that has called synchronize. NULL if
+ * this frame is not known. The frame can be unreadable.
  */
 const struct trace_frame *wait_locked_in(const struct trace_thread *holder, uint64_t object);
 
@@ -36,8 +36,8 @@ const struct trace_frame *wait_locked_in(const struct trace_thread *holder, uint
 bool wait_is_for_lock(const struct trace_wait *wait);
 
 /*
- * Whether the system call of a waiting thread adds nothing to what the wait already says. This is so if Ruby waits for a
- * lock, for a queue or for another thread: the native thread then sleeps on a futex of its own, or in ppoll() on a
+ * Whether the system call of a waiting thread adds nothing to what the wait already says. This is so if the thread waits
+ * for a lock, for a queue or for another thread: the native thread then sleeps on a futex of its own, or in ppoll() on a
  * descriptor of Ruby's own.
  */
 bool wait_covers_call(const struct trace_wait *wait);

@@ -1,6 +1,6 @@
 /*
- * What the threads and fibers of a trace wait for, and which Mutexes they hold. Based on Ruby's own data; what the kernel
- * knows of a thread's system call is not here.
+ * What the threads and fibers of a trace wait for, and which Mutexes they hold. All of this is from Ruby's own data. What the
+ * kernel shows about a thread's system call is in target/call.h.
  *
  * If a thread or fiber waits for another one, this wait is an edge of a graph. wait_graph.h follows the edges.
  */
@@ -33,7 +33,7 @@ enum wait_holder {
 	HOLDER_UNKNOWN, /* rbdump could not find out who */
 };
 
-/* Not an index of an entry. */
+/* Stands in place of the index of an entry if there is no entry. */
 #define WAIT_NO_ENTRY SIZE_MAX
 
 struct trace_wait {
@@ -43,21 +43,22 @@ struct trace_wait {
 	const char *class_name; /* class of the object; NULL if not known */
 	enum wait_holder holder_state;
 	/*
-	 * For HOLDER_KNOWN: the address of a fiber (rb_fiber_t), or of a thread (rb_thread_t), which stands for the
-	 * thread's current fiber.
+	 * For HOLDER_KNOWN: the address of a fiber (rb_fiber_t), or of a thread (rb_thread_t). The address of a thread
+	 * stands for the thread's current fiber.
 	 */
 	uint64_t holder;
 	size_t holder_entry; /* index of the holder in trace->threads; set by wait_graph_find() */
 	/*
-	 * The wait is certain: the waiter sleeps until somebody wakes it, nobody has woken it, it is in the list of those
-	 * who wait, and the holder's own data says that it holds the lock. This is found out only if the holder has
-	 * ended, is a suspended fiber, or waits for a holder itself; otherwise, `confirmed` is false.
+	 * The wait is certain: the waiter sleeps until somebody wakes it, nobody has woken it, the waiter is in the list
+	 * of those who wait, and a lock is in the list of Mutexes that the holder's thread holds. rbdump finds this out
+	 * only if the holder has ended, is a suspended fiber, or waits for a holder itself. Otherwise, `confirmed` is
+	 * false.
 	 */
 	bool confirmed;
 	bool limited;	    /* the wait has a time limit */
-	bool limit_unknown; /* rbdump cannot tell whether it has one; `limited` is false then */
-	bool has_seconds;   /* the limit that was asked for is known */
-	double seconds;	    /* the limit, counted from when the wait began */
+	bool limit_unknown; /* rbdump does not know whether the wait has a time limit; `limited` is then false */
+	bool has_seconds;   /* `seconds` is known */
+	double seconds;	    /* the time limit, counted from the beginning of the wait */
 	bool has_length;
 	uint64_t length; /* how many elements a Queue has */
 	uint64_t max;	 /* the maximum number of elements of a SizedQueue; 0 for a Queue */
@@ -68,10 +69,10 @@ struct trace_wait {
 /* A Mutex that a thread or fiber holds. */
 struct trace_hold {
 	uint64_t lock;		/* address of the rb_mutex_t */
-	uint64_t object;	/* the Mutex, or the Monitor that it belongs to; 0 if not known */
+	uint64_t object;	/* the Mutex, or the Monitor to which the Mutex belongs; 0 if not known */
 	const char *class_name; /* class of the object; NULL if not known */
 	bool has_frame;
-	size_t frame;	/* index of the frame that has locked it, with synchronize */
+	size_t frame;	/* index of the frame that has locked it by calling synchronize */
 	size_t waiters; /* how many entries wait for it; set by wait_graph_find() */
 };
 

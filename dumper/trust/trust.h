@@ -16,8 +16,8 @@
  *
  * In a user namespace, files of users that are not mapped seem to belong to the overflow user (user_namespaces(7)). The
  * host's root is often one of the users that are not mapped. So if the overflow user is not mapped either, a trusted
- * file or folder may also belong to the overflow user. In this case, only trusted users may write to the parent folder
- * of this file or folder.
+ * file or folder may also belong to the overflow user. In this case, there is one more condition: only trusted users can
+ * write to the parent folder of this file or folder.
  *
  * A file is trusted if three conditions are true: it is a regular file (not a link), it belongs to root or to the
  * effective user, and nobody else may write to it. Files that the user names on the command line (--offsets FILE, -o

@@ -100,7 +100,7 @@ static int check_wanted(const struct command_line *line, const struct heap_optio
 		return command_line_wrong(line, "", "--format cannot be used with --why");
 	if (given->top + given->all + (!text || options->wanted == HEAP_OBJSPACE) > 1)
 		return command_line_wrong(line, "",
-					  "give only one of --top, --all, --format and --json, which has all rows");
+					  "give only one of --top, --all, --format and --json (--json has all rows)");
 	if (options->wanted == HEAP_WHY && !tree && (given->top || given->all))
 		return command_line_wrong(line, "", "--top and --all cannot be used with --why ADDRESS");
 	if (options->depth != 0 && (!tree || !(text || json)))
@@ -108,7 +108,7 @@ static int check_wanted(const struct command_line *line, const struct heap_optio
 	if (options->diff && (options->wanted != HEAP_COUNTS || !(text || json)))
 		return command_line_wrong(line, "", "--diff cannot be used with --format, --why and --dominators");
 	if (options->file && (options->stop || options->paths || options->target.offsets || options->target.nearest))
-		return command_line_wrong(line, "", "with two files, give only --json, --top or --all");
+		return command_line_wrong(line, "", "with two files, only --json, --top and --all can be used");
 	if (options->paths && (options->wanted != HEAP_COUNTS || !(text || json)))
 		return command_line_wrong(line, "", "--paths cannot be used with --format, --why and --dominators");
 	if (options->output && options->wanted != HEAP_OBJSPACE && (text || json))

@@ -9,7 +9,10 @@
 #include "base/target_options.h"
 #include "verbs/command_line.h"
 
-/* The values of the long options without a letter. The values of a verb's own options begin with OPTION_OWN. */
+/*
+ * The values for getopt_long() of the long options that have no short form. The values of a verb's own options begin
+ * with OPTION_OWN.
+ */
 enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, OPTION_TIME_LIMIT, OPTION_OWN };
 
 /* The rows of the table for getopt_long(). The short options are "p:c:". */
@@ -30,8 +33,8 @@ enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, 
 bool target_arguments_take(const struct command_line *line, int option, struct target_options *ret, int *wrong);
 
 /*
- * Takes the arguments that are no options, from `optind` on: PID, or EXE after a core. Then checks that the options and
- * arguments fit together.
+ * Takes the arguments that are not options, from `optind` on: PID; or, if there is a core, EXE. Then checks that the
+ * options and arguments fit together.
  *   next  receives the index of the first argument that was not taken
  * Returns 0, or the exit status if something is wrong.
  */

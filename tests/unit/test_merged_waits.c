@@ -101,7 +101,7 @@ static void test_waits_that_differ(void **state)
 	    "\n"
 	    "Thread 1 sleeping; same stack in all 3 looks; 0.00 s CPU\n"
 	    "  waits for an element of Queue 0x100 (empty)\n"
-	    "  (as in look 3; different in other looks with this stack)\n"
+	    "  (as in look 3; different in some other looks with this stack)\n"
 	    "    a.rb:97:in 'm'\n"
 	    "\n"
 	    "Thread 2 sleeping; same stack in all 3 looks; 0.00 s CPU\n"
@@ -187,7 +187,7 @@ static struct call *call_on(int fd)
 /* Other descriptors in the same array of poll(2) are another call. Where Ruby's lock says it all, calls do not matter. */
 static void test_calls_that_differ(void **state)
 {
-	static const char mark[] = "\n  (as in look 2; different in other looks with this stack)\n";
+	static const char mark[] = "\n  (as in look 2; different in some other looks with this stack)\n";
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
