@@ -219,8 +219,8 @@ def leaks():
 
 This section shows the Rails application of the benchmarks, on Debian's Ruby, while it answers 60 requests a second. For this
 page, the application has five leaks (`bench/apps/rails/leaks.rb`). The first commands print which classes have grown within
-{LEAKING_S} seconds, and what keeps their objects alive. The classes are sorted by how many more bytes are kept alive than before,
-the most first.
+{LEAKING_S} seconds, and what keeps their objects alive. The classes are sorted by the increase of the bytes that are kept alive:
+the largest increase comes first.
 
 ```
 rbdump heap --json --paths PID > before.json; sleep {LEAKING_S}
@@ -237,7 +237,7 @@ This flame graph shows the memory by age, type and class of the objects:
 rbdump heap -f flamegraph -o heap.html PID
 ```
 
-This flame graph shows which objects keep how much memory alive:
+This flame graph shows how much memory the objects of each class keep alive:
 
 [![leaks](gallery/leaks.png)](gallery/leaks.html)
 

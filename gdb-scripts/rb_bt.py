@@ -83,7 +83,7 @@ class RubyThreads(gdb.Command):
     """List the Ruby threads of all ractors, and the suspended fibers, each with its innermost frame: rb-threads
 
 Each line has the address of the rb_thread_t, the name, the ractor, the kernel thread id, gdb's number of the thread, the
-state as Ruby knows it (runnable, stopped, stopped_forever, killed; of a fiber: suspended, created, terminated), the
+state as Ruby knows it (runnable, stopped, stopped_forever, killed; for a fiber: suspended, created, terminated), the
 number of frames, and the innermost frame. rb-locks shows what a stopped thread waits for."""
 
     name = "rb-threads"

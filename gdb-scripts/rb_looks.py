@@ -58,7 +58,7 @@ THREAD  an expression, as for rb-bt
 
 --frame N  only the frame with the number that rb-bt shows
 --json     print a list of stacks, as JSON on one line. Each stack has name, thread, fiber and frames. Each frame that
-           is no C function has number, path, line, locals and reason. Each variable has name, depth, value and doubt
+           is not a C function has number, path, line, locals and reason. Each variable has name, depth, value and doubt
 
 A variable of the code around a block has a depth: 1 for the code directly around the block, 2 for the code around that
 code, and so on. Values are shown as rb-print shows them. If a JIT may have a variable in a register, its value is

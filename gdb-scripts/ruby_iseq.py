@@ -71,7 +71,8 @@ class Iseq:
         return Iseq(self.values, address) if address else None
 
     def holds(self, pc) -> bool:
-        """Whether this code contains PC. If a frame runs code of a JIT, its pc can be old, and can be outside of its code."""
+        """Whether this code contains PC. If a frame runs code of a JIT, its pc can be old, and can be outside of the
+        frame's code."""
         return self.encoded <= pc <= self.encoded + 8 * self.size
 
     def line(self, pc) -> Optional[int]:

@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class LayoutTypes:
-    """The facts of a layout file. This class has the functions of ruby_types.Types, which describes them."""
+    """The facts of a layout file. This class has the same functions as ruby_types.Types, where they are described."""
 
     def __init__(self, path):
         self.path = path
@@ -95,11 +95,11 @@ class LayoutTypes:
         return self._constants.get(name)
 
     def forget_addresses(self):
-        """Must be called before the layout is used for another process or core."""
+        """Call this function before the layout is used for another process or core."""
         self._addresses.clear()
 
     def address(self, name):
-        """Like Types.address(). If a variable has no symbol, searches for it, and raises Unreadable if that fails."""
+        """Like Types.address(). If a variable has no symbol, searches for it, and raises Unreadable if the search fails."""
         if name not in self._addresses:
             found = find_address(name)
             if found is None and name in self.finders:
@@ -163,7 +163,7 @@ def _numbers(version):
 
 
 def _rank(header, version, build_id):
-    """A number that is smaller if a layout fits better. None if the layout is for another Ruby (dumper/store/find.h)."""
+    """A number: the smaller it is, the better the layout fits. None if the layout is for another Ruby (dumper/store/find.h)."""
     if "build-id" in header:
         return 0 if build_id and header["build-id"] == build_id else None
     if not version:

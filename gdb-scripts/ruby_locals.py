@@ -1,4 +1,4 @@
-"""Reads the local variables of a frame that `binding.local_variables` lists. dumper/ruby/locals.h does the same."""
+"""Reads those local variables of a frame that `binding.local_variables` lists. dumper/ruby/locals.h does the same."""
 
 import re
 from typing import NamedTuple, Optional

@@ -154,7 +154,7 @@ class Locks:
         return Place(frame, method, value, self.objects.typed(value))
 
     def _by_receiver(self, place, caller):
-        """The wait of a method that waits for its receiver."""
+        """The wait in a method that waits for its receiver."""
         typed, method = place.typed, place.method
         if typed is None:
             return None
@@ -191,7 +191,7 @@ class Locks:
         return wait
 
     def _by_method(self, place):
-        """The wait of a method of Ruby itself that does not wait for an object, such as Kernel#sleep."""
+        """The wait in a method of Ruby itself that does not wait for an object, such as Kernel#sleep."""
         if place.method not in (b"sleep", b"stop", b"system", *WAITING):
             return None
         entry = self.walk.method_entry(place.frame.ep)
@@ -247,7 +247,7 @@ class Locks:
         return bool(self.memory.get(stack.thread, THREAD, "blocking_region_buffer"))
 
     def _running(self, thread):
-        """The thread that has the GVL in the ractor of a thread: 0 if no thread has it, None if it is not known."""
+        """The thread that has the GVL of THREAD's ractor; 0 if no thread has it, None if it is not known."""
         memory = self.memory
         if memory.has("rb_vm_struct", "gvl.owner"):
             return memory.get(self.walk.vm, "rb_vm_struct", "gvl.owner")

@@ -1,4 +1,4 @@
-"""Chooses the source of the positions of members. If a Ruby has no symbols for its variables, finds these variables."""
+"""Chooses where the positions of members come from. If a Ruby has no symbols for its variables, finds these variables."""
 
 import gdb
 

@@ -84,7 +84,7 @@ class Values:
         unit = memory.constant("ID_ENTRY_UNIT")
         symbols = symbols or memory.types.address("ruby_global_symbols")
         if symbols is None:
-            raise Unreadable("gdb finds no ruby_global_symbols")
+            raise Unreadable("gdb does not find ruby_global_symbols")
         names = self.element(memory.get(symbols, "rb_symbols_t|symbols", "ids"), serial // unit)
         name = self.element(names, 2 * (serial % unit))
         return None if name == memory.constant("RUBY_Qnil") else self.string(name)

@@ -29,7 +29,7 @@ PREV_EP_BITS = 3
 
 MAX_LIST = 100_000  # ractors, threads or fibers; a longer list is a loop
 MAX_STACK_WORDS = 1 << 27  # a VM stack of 1 GiB
-MAX_ENVIRONMENTS = 10_000  # one in another, in one method
+MAX_ENVIRONMENTS = 10_000  # nested environments of one method
 
 FRAME_KINDS = ("METHOD", "BLOCK", "CLASS", "TOP", "CFUNC", "IFUNC", "EVAL", "RESCUE", "DUMMY")
 
@@ -39,7 +39,7 @@ class Frame:
     cfp: int
     kind: str  # ruby, cfunc, unreadable
     path: Optional[bytes] = None  # None: a C function that no Ruby code has called
-    line: Optional[int] = None  # None: not known, because a JIT has not stored the pc; 0: Ruby has none either
+    line: Optional[int] = None  # None: not known, because a JIT has not stored the pc; 0: Ruby has no line either
     label: Optional[bytes] = None  # as this Ruby prints it
     reason: Optional[str] = None  # why the frame is unreadable
     pc: int = 0
@@ -77,7 +77,7 @@ class Walk:
         self.vm = self.memory.pointer("ruby_current_vm_ptr")
         if not self.vm:
             raise Unreadable("ruby_current_vm_ptr is NULL: Ruby has not started yet")
-        self.knows_fibers = False  # whether stacks() gives all suspended fibers
+        self.knows_fibers = False  # whether stacks() returns all suspended fibers
         self._iseqs = {}
         self._native = None
         # Since 3.4, vm_backtrace.c omits the frame below that of a rescue or ensure, and qualifies labels by class.

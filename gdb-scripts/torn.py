@@ -202,8 +202,8 @@ def check_place(ip, address):
     if found != (ip.get("function"), ip.get("offset")):
         said = f"{found[0]}+{found[1]}" if match else "no function"
         gdb.write(
-            f"rb-torn: gdb finds {said} at this address, so gdb uses a different file, or different debug info, than"
-            " rbdump did\n",
+            f"rb-torn: gdb finds {said} at this address, so gdb and rbdump have used different files or different debug"
+            " info\n",
             gdb.STDERR,
         )
     return found[1]

@@ -15,7 +15,7 @@
  * can contain $ORIGIN, $LIB and $PLATFORM.
  *   path      the executable or library at which the search starts
  *   sysroot   prefix of every absolute path; "" for this system's root. LD_LIBRARY_PATH is used only if `sysroot` is ""
- *   looked    receives the names of the libraries that were looked for, as "NAME (PATH), NAME (not found)"
+ *   looked    receives the names of all libraries that the function has looked for: "NAME (PATH), NAME (not found)"
  *   ret       receives the malloc'ed path of the library that defines ruby_version; NULL if none was found
  * Fails only if there is not enough memory.
  */

@@ -1,6 +1,6 @@
 /*
- * Named values (facts) that describe one thing, such as a file descriptor. Which facts a thing has depends on the kind
- * of thing. The names of the facts are the same as in the JSON output.
+ * Named values (facts) that describe one thing, such as a file descriptor. The kind of a thing decides which facts the
+ * thing has. The names of the facts are the same as in the JSON output.
  */
 #ifndef RBDUMP_FACTS_H
 #define RBDUMP_FACTS_H

@@ -1,5 +1,5 @@
 /*
- * Prints error messages to standard error, and checks whether standard output could be written.
+ * Prints error messages to standard error, and checks whether all output was written to standard output.
  */
 #ifndef RBDUMP_TELL_H
 #define RBDUMP_TELL_H

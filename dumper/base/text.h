@@ -52,7 +52,7 @@ void text_print_json(const char *text, FILE *stream);
 void text_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Shortens the part of a text that begins at the offset `before`, if this part is longer than `max` bytes. Does not cut a
+ * If a text has more than `max` bytes after the offset `before`, keeps at most `max` of these bytes. Does not cut a
  * character into pieces. Appends "…" in place of the removed bytes.
  */
 void text_shorten(struct text *text, size_t before, size_t max);

@@ -1,9 +1,9 @@
 /*
  * A hash table of a fixed size. A key consists of three words, and a value consists of two words. The table is for
- * short-lived facts about a target, so all keys are often forgotten: word_table_forget() does this in constant time. A
- * lookup checks only a few slots, even if a hostile target has chosen the keys. Therefore, there may be no room for a
- * key even if the table is not full. If there is no room for a key, the key is not added, so later lookups do not find
- * it.
+ * short-lived facts about a target, so callers often remove all keys at once: word_table_forget() does this in constant
+ * time. A lookup checks only a few slots, even if a hostile target has chosen the keys. Therefore, there may be no room
+ * for a key even if the table is not full. If there is no room for a key, the key is not added, so later lookups do not
+ * find it.
  */
 #ifndef RBDUMP_WORD_TABLE_H
 #define RBDUMP_WORD_TABLE_H

@@ -32,7 +32,7 @@ static const struct {
 	 VERDICT_UNREADABLE},
     [REASON_NOT_RESIDENT] = {"not-resident", "a page of the stack was not in memory when the kernel copied the stack",
 			     VERDICT_UNREADABLE},
-    [REASON_NOT_SAMPLED] = {"not-sampled", "no copy of the thread's stack can be used for the time of the sample",
+    [REASON_NOT_SAMPLED] = {"not-sampled", "rbdump has no copy of the stack that the thread had at the time of the sample",
 			    VERDICT_UNREADABLE},
     [REASON_FRAME_UNREADABLE] = {"frame-unreadable", "a control frame cannot be read", VERDICT_TRUNCATED},
     [REASON_EP_OUTSIDE] = {"ep-outside", "a frame's environment is neither on the stack nor on the heap", VERDICT_TORN},

@@ -16,9 +16,9 @@ enum colour_when { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 struct dump_options {
 	struct target_options target;
 	bool json;
-	bool all; /* text shows each thread separately, in Ruby's order */
+	bool all; /* text shows each thread separately, in the order in which Ruby lists them */
 	enum colour_when colour;
-	/* For dump_watch() and dump_merged(): the number of looks. 0, only for dump_watch(): no limit. */
+	/* For dump_watch() and dump_merged(): the number of looks. For dump_watch(), 0 means that there is no limit. */
 	unsigned int looks;
 	/* For dump_watch() and dump_merged(): the time from the beginning of one look to the beginning of the next. */
 	double interval_s;

@@ -22,20 +22,21 @@ bool dump_is_stopped(pid_t pid);
  */
 void dump_describe(const struct dump_options *options, const struct session *session, struct trace *trace);
 
-/* Adds the arguments of the process and the lines of source, as the options ask. Fails if there is not enough memory. */
+/*
+ * Adds the arguments of the process and the lines of source, if the options ask for them. Fails if there is not enough
+ * memory.
+ */
 struct error *dump_add_details(const struct dump_options *options, const struct session *session, struct trace *trace);
 
 /* How text is to be shown on standard output. */
 struct render_style dump_style(const struct dump_options *options);
 
-/*
- * Whether standard output is a terminal, and TERM says that it obeys control sequences.
- */
+/* Whether standard output is a terminal that obeys control sequences, according to TERM. */
 bool dump_to_terminal(void);
 
 /*
- * Flushes standard output. Fails if any of the output could not be written, or if `written` is false: the caller then could
- * not write its output.
+ * Flushes standard output. Fails if some output could not be written, or if `written` is false. The caller passes false if it
+ * has failed to write its output.
  */
 struct error *dump_flush(bool written);
 

@@ -26,13 +26,13 @@ struct looker {
 	struct task_set tasks;
 	uint64_t started;     /* the start time of the process; the pid and the start time identify the process */
 	uint64_t begun_ns;    /* when the last look began (CLOCK_MONOTONIC) */
-	uint64_t compared_ns; /* when the last look that had a result began; 0 if no look had a result yet */
+	uint64_t compared_ns; /* when the last look with a result began; 0 if no look had a result yet */
 	unsigned int number;  /* the number of the last look; 0 before the first look */
 	bool failed;	      /* a look has failed */
 	enum looks_end end;
 };
 
-/* Prepares the looks. Fails as stop_guard_begin() does. Call looker_end() also after a failure. */
+/* Prepares the looks. Fails if stop_guard_begin() fails. Call looker_end() also after a failure. */
 struct error *looker_begin(struct looker *looker, const struct dump_options *options);
 
 /*
@@ -47,7 +47,7 @@ struct error *looker_begin(struct looker *looker, const struct dump_options *opt
  */
 struct error *looker_look(struct looker *looker, const struct trace *before, struct trace **ret);
 
-/* Ends the looks, and says on standard error if the process has ended, or has called exec. */
+/* Ends the looks. If the process has ended or has called exec, a message on standard error says so. */
 void looker_end(struct looker *looker);
 
 /*

@@ -1,10 +1,10 @@
 /*
  * Adds lines of the source to the frames of a trace: the current line, and SOURCE_AROUND lines before and after it.
  *
- * The files of a live process are read in the root of that process (/proc/PID/root), as they are now. If a file was changed
- * after the process began, its lines may differ from the code that runs; the trace then says so. The files for a core are
- * read on this machine, in rbdump's own root. If such a file was changed after the core file was written, the trace says
- * that its lines may differ.
+ * For a live process, rbdump reads the files as they are now, and looks up their paths below the root folder of the process
+ * (/proc/PID/root). If a file was changed after the process began, its lines may differ from the code that runs; the trace
+ * then says so. For a core, rbdump reads files of this machine, and looks up their paths below rbdump's own root folder. If
+ * such a file was changed after the core file was written, the trace says that its lines may differ.
  */
 #ifndef RBDUMP_DUMP_SOURCE_H
 #define RBDUMP_DUMP_SOURCE_H
@@ -14,7 +14,7 @@
 
 #define SOURCE_AROUND 2
 
-/* The maximum number of bytes that are shown of one line. */
+/* rbdump shows at most this number of bytes of a line. */
 #define SOURCE_LINE_BYTES 200
 
 /*

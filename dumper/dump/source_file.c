@@ -45,7 +45,7 @@ static const char *reason_of(int number)
 	case ELOOP:
 		return "the path has too many symbolic links";
 	case ENOSYS:
-		return "this kernel cannot open files of another root folder (it has no openat2)";
+		return "this kernel cannot open files in another root folder (it has no openat2)";
 	default:
 		return "the file cannot be read";
 	}

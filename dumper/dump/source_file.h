@@ -1,8 +1,8 @@
 /*
- * Reads a file of source code that a target names. The target chooses the path, and also the file at this path. So for a
- * live process, rbdump searches for the file within the process's own root. rbdump reads only regular files, and no files
- * whose content the kernel makes up (as in procfs). rbdump reads at most SOURCE_FILE_BYTES of a file. If the file system
- * does not answer, rbdump stops waiting.
+ * Reads a file of source code that a target names. The target chooses the path, and can also put any file at this path. So
+ * for a live process, rbdump searches for the file within the process's own root. rbdump reads only regular files, but not
+ * the files of procfs, sysfs, debugfs, tracefs and cgroup2, because the kernel generates their content. rbdump reads at most
+ * SOURCE_FILE_BYTES of a file. If the file system does not answer, rbdump stops waiting.
  */
 #ifndef RBDUMP_DUMP_SOURCE_FILE_H
 #define RBDUMP_DUMP_SOURCE_FILE_H
@@ -17,7 +17,7 @@
 struct source_file {
 	char *bytes; /* malloc'ed; NULL if the file cannot be read */
 	size_t length;
-	bool cut;		 /* the file can have more bytes than these */
+	bool cut;		 /* the file may be longer than `length` bytes */
 	struct timespec changed; /* when the file was last changed */
 	const char *why;	 /* if `bytes` is NULL: the reason; a static string */
 };

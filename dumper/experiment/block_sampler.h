@@ -30,7 +30,7 @@ void block_sampler_destroy(struct block_sampler *block_sampler); /* never call t
 
 struct block {
 	const struct source *source;
-	struct subject *subjects; /* the threads to sample in turn; they must stay valid until block_sampler_end() */
+	struct subject *subjects; /* the threads to sample, one after another; valid until block_sampler_end() */
 	size_t nr_subjects;
 	size_t first;		  /* index in `subjects` of the thread that is sampled first */
 	uint64_t samples;	  /* how many samples to take */

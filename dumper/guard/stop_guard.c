@@ -342,7 +342,7 @@ struct error *stop_guard_enter(void)
 	if (owner == self && guard == 0)
 		return error_create(
 		    EXIT_FAILED,
-		    "the guard has ended, and another one cannot be started (%s), so rbdump stops no process",
+		    "the guard has ended, and another one cannot be started (%s), so rbdump does not stop any process",
 		    strerror(no_guard));
 	if (!process_stat_read("/proc", self, &stat))
 		return error_create(EXIT_FAILED, "cannot read /proc/%d/stat, which the guard needs", self);

@@ -41,9 +41,10 @@ void stop_guard_leave(void);
 
 /*
  * Starts a new guard if the guard was killed. Sends SIGCONT to the guard if the guard was stopped. If no guard can be
- * started, checks all tracers once, as the guard would do, and the first time also prints a message on standard error. Each
- * further call tries again to start a guard, and if this fails, checks all tracers again. So call this function often. Only
- * the process that started the guard can use this function. In all other processes, the function does nothing.
+ * started, checks all tracers once, as the guard would do. When this happens for the first time, also prints a message on
+ * standard error. Each further call tries again to start a guard, and if this fails, checks all tracers again. So call this
+ * function often. Only the process that started the guard can use this function. In all other processes, the function does
+ * nothing.
  */
 void stop_guard_keep(void);
 

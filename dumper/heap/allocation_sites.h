@@ -15,8 +15,8 @@
  * extension changes its structs, rbdump finds no records, or refuses all of them.
  *
  * If the program has stopped recording, the records stay as they were. Then the record of a slot can belong to an earlier
- * object in this slot. Ruby's own dump shows such records. rbdump leaves a record out if the earlier object had another
- * type.
+ * object in this slot. Ruby's own dump shows such records. rbdump leaves such a record out if the earlier object had another
+ * type than the object that is in the slot now.
  *
  * Based on Ruby's sources, ext/objspace/object_tracing.c and objspace.h, v2_1_0 to v4_0_5 and head.
  */
@@ -31,7 +31,7 @@ struct allocation_site {
 	const char *path;	/* NULL if it is not known, because no Ruby code was running */
 	int64_t line;		/* 0 if it is not known */
 	const char *method;	/* NULL if it is not known */
-	const char *class_path; /* the name of the method's class; NULL if it has none */
+	const char *class_path; /* the name of the method's class; NULL if there is no such name */
 	uint64_t generation;	/* how many collections had begun when the object was allocated */
 };
 
@@ -46,16 +46,16 @@ struct allocation_sites *allocation_sites_create(const struct heap_walk *walk, c
 void allocation_sites_destroy(struct allocation_sites *sites); /* NULL is fine */
 
 /*
- * Reads the record of an object. Call this function for objects in the order of their addresses: then it is fast. Returns
- * false if the object has no record, if its record does not pass the checks, or if the record belongs to an earlier object
- * of another type.
+ * Reads the record of an object. The function is fast if it is called for objects in the order of their addresses. Returns
+ * false if the object has no record, if its record does not pass the checks, or if the record belongs to an earlier object of
+ * another type.
  *   flags  RBasic.flags of the object
  *   ret    the texts are valid until the next call
  */
 bool allocation_sites_find(struct allocation_sites *sites, uint64_t object, uint64_t flags,
 			   struct allocation_site *ret);
 
-/* How many records were left out so far, because each of them belongs to an earlier object of another type in the slot. */
+/* How many records were left out so far: each belongs to an earlier object that was in the slot and had another type. */
 uint64_t allocation_sites_of_others(const struct allocation_sites *sites);
 
 /*

@@ -24,7 +24,7 @@ struct census_kind {
 	uint64_t data_type; /* for a T_DATA without a class: the address of its rb_data_type_t; otherwise 0 */
 	uint8_t type;	    /* RUBY_T_ */
 	uint8_t imemo;	    /* for a T_IMEMO: enum imemo_type */
-	bool dead;	    /* the last collection has not marked the object, and has not swept its slot yet */
+	bool dead;	    /* the last collection left the object unmarked, but has not swept its slot yet */
 	bool old;	    /* the object belongs to the old generation */
 };
 

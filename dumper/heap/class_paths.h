@@ -2,11 +2,11 @@
  * The ways in which the objects of each class are kept alive: the shortest paths from the roots, merged.
  *
  * If several paths have the same steps, the objects at the ends of these paths are one group. A step is the class of an
- * object, and the way in which the previous object refers to this object. The way is part of the step only if it has a useful
- * name: a constant, a variable or a member, but not the index of an element. The way is also left out if too many objects are
- * at the previous step, because otherwise there would be too many groups. If consecutive objects of a path have the same
- * class, they are one step: so a linked list is one step. A step has no address in it, so paths of different looks can be
- * compared.
+ * object, and the name of the reference from the previous object to this object. The name is part of the step only if it is
+ * useful: the name of a constant, a variable or a member is useful, but the index of an element is not. The name is also left
+ * out if too many objects are at the previous step, because otherwise there would be too many groups. If consecutive objects
+ * of a path have the same class, they are one step, unless they are classes or modules. So a linked list is one step. A step
+ * has no address in it, so paths of different looks can be compared.
  *
  * Memory: 24 bytes for each slot, and about 60 bytes for each group.
  */

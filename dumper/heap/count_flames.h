@@ -9,9 +9,9 @@
 #include "heap/heap_count.h"
 
 /*
- * Makes the frames. Reads the names of the classes from the target now, as histogram_make() does. If this Ruby has no
- * generations, live objects have no frame for their age. Returns false if there is not enough memory. Call flames_clear()
- * also after a failure.
+ * Makes the frames. Reads the names of the classes from the target during this call, as histogram_make() does. If this Ruby
+ * has no generations, live objects have no frame for their age. Returns false if there is not enough memory. Call
+ * flames_clear() also after a failure.
  *   ruby  is used to read the names of the classes
  */
 bool count_flames(const struct ruby *ruby, const struct heap_count *count, struct flames *ret);

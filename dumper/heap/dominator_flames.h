@@ -18,8 +18,8 @@
 #include "heap/heap_graph.h"
 
 /*
- * Makes the frames. Reads the names of the classes from the target now. Returns false if there is not enough memory. Call
- * flames_clear() also after a failure.
+ * Makes the frames. Reads the names of the classes from the target during this call. Returns false if there is not enough
+ * memory. Call flames_clear() also after a failure.
  *   walk  is used to read the names of the classes
  */
 bool dominator_flames(const struct heap_walk *walk, const struct heap_graph *graph, const struct dominators *dominators,

@@ -60,9 +60,9 @@ static inline const uint32_t *graph_edges(const struct graph *graph, uint32_t no
 }
 
 /*
- * Finds a shortest path from node 0 to each node (breadth-first search). The edges of node 0 can have ranks; they are
- * then sorted by rank, the lowest rank first. A path has the rank of its first edge. For each node, the function finds a
- * shortest one of the paths that have the lowest rank.
+ * Finds a shortest path from node 0 to each node (breadth-first search). The edges of node 0 can have ranks; they are then
+ * sorted by rank, the lowest rank first. A path has the rank of its first edge. For each node, the function looks only at the
+ * paths that have the lowest rank, and finds a shortest one of them.
  *   ranks  for each rank except the lowest, the index of the first edge of node 0 that has this rank, in ascending order;
  *          NULL if `nr_ranks` is 0
  * Returns, for each node, the previous node on its path: GRAPH_NONE for node 0, and for nodes to which no path leads.

@@ -37,9 +37,9 @@ size_t graph_look_doubts(const struct graph_look *look, const char *ret[GRAPH_LO
 
 /*
  * Appends how the object `parent` refers to the object `node`, for example "@name". If `parent` is 0, appends which root
- * refers to `node`. If `parent` is 0 and no root refers to `node`, the shortest path leads to `node` through another object:
- * appends how this other object refers to `node`, and a description of this other object. Appends nothing if the reference is
- * not known. Returns how certain the reference is.
+ * refers to `node`. If `parent` is 0, but no root refers to `node`, appends how the previous object on the shortest path
+ * refers to `node`, and a description of this previous object. Appends nothing if the reference is not known. Returns how
+ * certain the reference is.
  */
 enum ref_certainty graph_look_add_label(struct graph_look *look, uint32_t parent, uint32_t node, struct text *text);
 

@@ -34,9 +34,9 @@ struct heap_copy;
 
 /*
  * Prepares to copy a heap.
- *   source, context  the source of the target's pages, and the first argument for the source
+ *   source, context  the function that reads pages of the target's memory, and its first argument
  *   runs             whether the target runs while its heap is copied
- *   parallel         whether several threads may call the source at the same time
+ *   parallel         whether several threads may call `source` at the same time
  * Returns NULL if there is not enough memory.
  */
 struct heap_copy *heap_copy_create(const struct ruby *ruby, memory_source *source, void *context, bool runs,

@@ -3,8 +3,8 @@
  *
  * The heap of a core or of a stopped process does not change, so it is read once. The heap of a running process is read
  * twice, and the two readings are compared slot by slot. Only a collection frees objects. So if no collection has begun
- * between the two readings, an object that was in a slot at both readings was also there at the moment between them. For
- * each group of objects, this gives two results: how many objects were certainly there at that moment, and how many can
+ * between the two readings, an object that was in a slot at both readings was also there at the moment between them. For each
+ * group of objects, the comparison gives two results: how many objects were certainly there at that moment, and how many can
  * have been there at most. Dead objects, which a collection has not freed yet, are in groups of their own.
  *
  * These results can be wrong for a few objects, for two reasons. First, Ruby up to 3.0 frees some internal arrays and
@@ -61,7 +61,7 @@ struct heap_count {
 
 /*
  * Prepares to count. Everything that the caller passes must exist until heap_count_clear().
- *   source, context  the source of the target's pages, and the first argument for the source
+ *   source, context  the function that reads pages of the target's memory, and its first argument
  *   runs, parallel   as for heap_copy_create()
  * Returns false if there is not enough memory.
  */
@@ -87,8 +87,8 @@ void heap_count_twice(struct heap_count *count);
 
 /*
  * Like heap_count_twice(), but uses the reading of heap_count_sizes() as the first reading. Call heap_count_sizes() just
- * before this function. This saves one reading. But heap_count_sizes() takes long: if the program makes objects meanwhile,
- * the ranges become wide.
+ * before this function. This saves one reading. But heap_count_sizes() takes long: if the program makes objects during this
+ * time, the ranges become wide.
  */
 void heap_count_after_sizes(struct heap_count *count);
 
@@ -98,7 +98,7 @@ void heap_count_after_sizes(struct heap_count *count);
  */
 void heap_count_keep(struct heap_count *count);
 
-/* Restores the result that was kept last. This result is then no longer kept. Returns false if nothing was kept. */
+/* Restores the result that was kept last, and forgets the kept copy. Returns false if nothing was kept. */
 bool heap_count_restore(struct heap_count *count);
 
 /* Whether nothing has changed between the two readings: each slot had the same group at both readings. */

@@ -11,7 +11,7 @@
 
 /*
  * Opens the output, calls `write`, and closes the output.
- *   path   NULL: standard output. A file is compressed if its name says so (packed_file.h)
+ *   path   NULL: standard output. A file is compressed if its name ends in .gz or .zst (packed_file.h)
  *   write  writes to the stream. Returns false if there is not enough memory. heap_output() checks the stream for errors
  */
 struct error *heap_output(const char *path, bool (*write)(void *context, FILE *stream), void *context);

@@ -26,7 +26,7 @@ struct heap_walk {
 	struct object_sizes sizes;
 	bool strings;	      /* the caller reads the bytes of Strings */
 	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC); the caller can change it */
-	bool late;	      /* the reading ended early, because of the deadline or the user (progress.h) */
+	bool late;	      /* the reading ended early, at the deadline or at ^C (progress.h) */
 	bool incomplete;      /* a page, or the list of pages, could not be read in time or at all */
 	bool blind;	      /* in some pages, it is not known which objects are dead */
 	bool no_memory;
@@ -40,7 +40,7 @@ struct heap_object {
 	struct access *access; /* reads what is outside the slot */
 	const struct heap_copy_page *page;
 	uint64_t index; /* of the slot in its page */
-	bool dead;	/* the last collection has not marked the object, and has not swept its slot yet */
+	bool dead;	/* the last collection left the object unmarked, but has not swept its slot yet */
 	/*
 	 * The target has changed the slot since it was copied. So the memory outside the slot, which was copied later,
 	 * can belong to another object.

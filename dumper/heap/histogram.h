@@ -36,7 +36,7 @@ enum heap_doubt {
 	HEAP_DOUBTS
 };
 
-/* The word for a doubt, as in JSON. */
+/* The name of a doubt in JSON. */
 const char *histogram_doubt_name(enum heap_doubt doubt);
 
 /*
@@ -52,8 +52,8 @@ struct heap_path {
 	uint64_t objects;
 	uint64_t before; /* how many objects have these steps in the earlier histogram */
 	/*
-	 * The earlier histogram does not have this path, but it has only the paths with most objects, so this path may
-	 * have been left out. `before` is then the greatest number that is possible, or `objects` if that is less.
+	 * The earlier histogram does not have this path. It has only the paths with the most objects, so this path may
+	 * have been left out. `before` is then the greatest possible number, or `objects` if `objects` is less.
 	 */
 	bool before_not_known;
 };
@@ -68,13 +68,13 @@ struct heap_row {
 		uint64_t objects, slot_bytes, owned_bytes;
 	} before; /* in the earlier histogram that this one is compared with */
 	/*
-	 * If the earlier histogram does not have all paths of this row: the number of objects of its path with the
-	 * fewest objects. Otherwise 0.
+	 * If the earlier histogram may lack paths of this row: the number of objects of the smallest path that it has
+	 * for this row. Otherwise 0.
 	 */
 	uint64_t least_before;
 	/*
-	 * The paths. Those with most objects come first; if both histograms have paths, those that grew most come
-	 * first. There may be none.
+	 * The paths. The paths with the most objects come first; if both histograms have paths, the paths that grew
+	 * most come first. A row may have no paths.
 	 */
 	struct heap_path *paths;
 	size_t nr_paths, paths_capacity;
@@ -99,7 +99,7 @@ struct histogram {
 	struct heap_row *rows; /* the row with the most bytes first; with `has_before`, the row that grew most first */
 	size_t nr_rows, rows_capacity;
 	bool no_ages, no_shady; /* this Ruby, or the layout, does not show which objects are old, or shady */
-	bool has_before;	/* `before` of each row is set; the next three members are of the earlier histogram */
+	bool has_before;	/* `before` of each row is set; the next three members describe the earlier histogram */
 	pid_t pid_before;
 	unsigned int doubts_before;
 	bool incomplete_before;
@@ -112,8 +112,9 @@ struct histogram {
 
 /*
  * Makes the rows from a census. Objects of the same type share a row if their classes have the same name. The names of
- * the classes are read now. So if a class was freed after its objects were counted, its row has the name "(unreadable
- * class)". If another class has already taken its place, the row has the name of that class.
+ * the classes are read during this call. So if a class was freed after its objects were counted, its row has the name
+ * "(unreadable class)". If another class is already at the address of the freed class, the row has the name of that
+ * other class.
  *   ruby      for the names of the classes
  *   old_stay  no old object was freed between the two readings: as for heap_count_range()
  * Returns false if there is not enough memory.
@@ -144,10 +145,10 @@ bool histogram_add_path(struct heap_row *row, char *text, uint64_t objects, uint
  */
 void histogram_sort_paths(struct histogram *histogram);
 
-/* How many more objects the paths of a row keep alive than before. Paths that keep fewer than before do not count. */
+/* How many more objects the paths of a row keep alive than before. Paths that keep fewer objects alive do not count. */
 uint64_t histogram_kept_growth(const struct heap_row *row);
 
-/* More than the number of types. */
+/* This number is greater than the number of types. */
 #define HISTOGRAM_TYPES 64
 
 /*
@@ -164,8 +165,8 @@ int histogram_compare_names(const struct heap_row *a, const struct heap_row *b);
 
 /*
  * Writes a histogram.
- *   rows  the maximum number of rows that are written; 0: all. If it is not 0, a comparison omits the rows that have
- *         not changed. One more row is written for the sum of the rows that are omitted
+ *   rows  the maximum number of rows that are written; 0: all. If `rows` is not 0, a comparison omits the rows that
+ *         have not changed. One more row is written for the sum of the rows that are omitted
  */
 void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream);
 

@@ -29,16 +29,16 @@ static inline bool kinds_are_told_by(const struct kinds *kinds, uint64_t flags, 
 }
 
 /*
- * Reads the kind of the object in a slot. Sets `dead` to false; the caller must set it. Returns false if the slot is
- * free.
- *   slot  its address is not used. It can have only the members of RBasic, but then `data_type` is 0
+ * Reads the kind of the object in a slot. Sets `dead` to false; the caller must find out whether the object is dead.
+ * Returns false if the slot is free.
+ *   slot  the slot's address is not used. If the slot has only the members of RBasic, `data_type` becomes 0
  */
 bool kinds_of(const struct kinds *kinds, const struct object_slot *slot, struct census_kind *ret);
 
 /*
  * Appends the name of a group: the name of its class, or of the kind of its internal objects. If the group has no such
  * name, appends the reason in parentheses.
- *   number  of the group in the census
+ *   number  the group's number in the census
  */
 void kinds_add_name(const struct ruby *ruby, const struct census_kind *kind, uint16_t number, struct text *text);
 

@@ -19,7 +19,7 @@ struct error *object_main(const struct target_options *target, uint64_t address,
 			  enum exit_status *status);
 
 /*
- * The same for a session that heap_open() has opened.
+ * Does the same as object_main(), but for a session that heap_open() has opened.
  *   target  what was opened
  */
 struct error *object_print(const struct target_options *target, struct session *session, uint64_t address, size_t rows,

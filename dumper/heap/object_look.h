@@ -1,6 +1,6 @@
 /*
- * What is known about one object of a heap: the object itself, its references, and what refers to it. This is written
- * as text or as JSON.
+ * What is known about one object of a heap: the object itself, its references, and what refers to it. The functions
+ * below write these facts as text or as JSON.
  */
 #ifndef RBDUMP_OBJECT_LOOK_H
 #define RBDUMP_OBJECT_LOOK_H
@@ -26,7 +26,7 @@ struct object_edge {
 struct object_edges {
 	struct object_edge *of;
 	size_t count, capacity;
-	uint64_t found; /* how many were found: more than `count` if not all are kept */
+	uint64_t found; /* how many references were found; greater than `count` if not all were kept */
 	size_t limit;
 	bool no_memory;
 };
@@ -41,7 +41,7 @@ struct object_look {
 	struct census_kind kind;
 	uint64_t flags, slot_size, owned;
 	bool size_known, refs_known, dead, shady, pinned;
-	struct text value; /* what `inspect` of its class would write; empty if that is not known */
+	struct text value; /* what the `inspect` of its class would write (ruby/inspect.h); empty if not known */
 	struct object_edges out, in;
 	uint64_t from; /* the object whose references are being visited */
 	struct heap_reading reading;

@@ -15,18 +15,19 @@ struct pause_estimate {
 	uint64_t began_ns, began_cpu_ns;
 };
 
-/* Call this function before that reading. */
+/* Call this function just before the reading that is made for the estimate. */
 void pause_estimate_begin(struct pause_estimate *ret);
 
 /*
- * Call this function after that reading. Returns how long the process would be stopped, in milliseconds.
+ * Call this function just after the reading that is made for the estimate. Returns how long the process would be
+ * stopped, in milliseconds.
  *
  * While the process is stopped, rbdump runs at a real-time priority, if permitted, and then does not wait for a CPU. If
  * this priority is not permitted, the estimate is the elapsed time. If it is permitted, the time for which this reading
- * has waited for a CPU does not count, so the estimate is the CPU time of all threads of rbdump. But the elapsed time
- * can be shorter, because several threads have run at the same time. Then the estimate is the elapsed time. The
- * estimate is longer than the stop will be. This was measured beside other work: the reading took 165 ms of CPU time
- * and 260 to 460 ms of elapsed time, and the stop took 75 ms.
+ * has waited for a CPU does not count, so the estimate is the CPU time of all threads of rbdump. But if several threads
+ * of rbdump ran at the same time, the elapsed time can be shorter than the CPU time. Then the estimate is the elapsed
+ * time. The estimate is longer than the stop will be. An example from a machine that also did other work: the reading
+ * took 165 ms of CPU time and 260 to 460 ms of elapsed time, and the stop took 75 ms.
  */
 double pause_estimate_end(const struct pause_estimate *estimate);
 
@@ -35,17 +36,18 @@ struct pause_work {
 	/*
 	 * Reads the heap.
 	 *   runs         the process runs during the reading
-	 *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: the reading has only its own limit
+	 *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: only the reading's own limit
+	 *                applies
 	 */
 	struct error *(*read)(void *context, bool runs, uint64_t deadline_ns);
-	/* Whether the deadline came before the last reading had read everything. */
+	/* Whether the deadline ended the last reading before it had read everything. */
 	bool (*is_late)(const void *context);
 	void *context;
 };
 
 /*
- * Reads a heap twice: first while the process runs, to find out how long it takes, and then while the process is stopped,
- * for at most options->max_pause_ms. Only the second reading counts.
+ * Reads a heap twice: first while the process runs, to find out how long a reading takes, and then while the process is
+ * stopped, for at most options->max_pause_ms. Only the second reading counts.
  *   ms  receives how long the process was stopped
  * Fails if a reading fails, if the process cannot be stopped, if the process would be stopped or was stopped for too
  * long, or if the user has ended the reading (progress.h).

@@ -15,7 +15,7 @@ struct slot_set {
 
 /*
  * Makes an empty set.
- *   count  the greatest number of a slot (slots_count())
+ *   count  the greatest slot number (slots_count())
  * Returns false if there is not enough memory.
  */
 static inline bool slot_set_create(struct slot_set *set, uint32_t count)

@@ -18,8 +18,8 @@
 #include "ruby/heap_pages.h"
 
 /*
- * The maximum number of slots. It fits into 32 bits, and so does the number of nodes of a graph of all slots and the
- * roots.
+ * The maximum number of slots. This number fits into 32 bits. A graph of a heap has one node for each slot, and node 0
+ * for the roots: the number of its nodes also fits into 32 bits.
  */
 #define SLOTS_MAX 3999999998u
 
@@ -27,7 +27,7 @@ struct slots;
 
 /*
  * Numbers the slots of the given pages. The slots of damaged pages get no numbers.
- *   pages  as heap_pages_next() returns them: those that are not damaged are in ascending order, and do not overlap
+ *   pages  as heap_pages_next() returns them: the undamaged pages are in ascending order, and do not overlap
  * Returns NULL if there is not enough memory, or if there are more than SLOTS_MAX slots.
  */
 struct slots *slots_create(const struct heap_page *pages, size_t count);

@@ -1,7 +1,7 @@
 /*
  * A tree of the nodes of a graph, with the weight of each subtree. There are two such trees. In the tree of the
- * immediate dominators, the weight is the number of bytes that a node retains. In the tree of the shortest paths from
- * the roots, the weight is the number of objects of one class to which the paths lead.
+ * immediate dominators, the weight of a subtree is the number of bytes that its topmost node retains. In the tree of
+ * the shortest paths from the roots, the weight of a subtree is the number of its objects that have a certain class.
  *
  * Memory: 12 bytes for each node, of which 4 are needed only while the tree is made.
  */
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct tree {
-	uint32_t *first;    /* for each node, the index of its first child; at the end, the number of all children */
+	uint32_t *first;    /* index of each node's first child; the last element is the number of all children */
 	uint32_t *children; /* the children of node 0, then those of node 1, and so on */
 };
 
@@ -21,8 +21,8 @@ struct tree {
  * Makes a tree, and adds the weight of each node to that of its parent, from the leaves up.
  *   parents  the parent of each of `nodes` nodes; GRAPH_NONE: the node is not in the tree, or is node 0. There must be
  *            no cycle
- *   weights  the weight of each node; receives the weight of each subtree, at most SUM_MAX (heap/sums.h). Weights of nodes
- *            that are not in the tree do not change
+ *   weights  before the call: the weight of each node; after the call: the weight of each subtree, at most SUM_MAX
+ *            (heap/sums.h). Weights of nodes that are not in the tree do not change
  * Returns false if there is not enough memory. The caller frees `ret` with tree_clear().
  */
 bool tree_make(const uint32_t *parents, uint32_t nodes, uint64_t *weights, struct tree *ret);

@@ -9,7 +9,7 @@
 #include "heap/heap_graph.h"
 #include "heap/tree.h"
 
-/* The objects that share a row: one object with a large part of the weight, or all other children of one group. */
+/* A row stands for one object with a large part of the weight, or for all other children that are in the same group. */
 struct tree_row {
 	uint32_t parent; /* the object of the row above; 0: the roots; GRAPH_NONE: more than one object */
 	uint32_t node;	 /* the object; GRAPH_NONE: more than one object */

@@ -16,8 +16,8 @@
 struct error *heap_why(const struct heap_options *options, struct session *session, enum exit_status *status);
 
 /*
- * Prints how much memory would be freed if an object were garbage, as a tree of the dominators. Sets *status as
- * heap_why() does.
+ * Prints a tree of the dominators, which shows how much memory would be freed if an object were garbage. Sets *status
+ * as heap_why() does.
  */
 struct error *heap_dominators(const struct heap_options *options, struct session *session, enum exit_status *status);
 

@@ -196,7 +196,7 @@ struct kernel_thread {
 	/*
 	 * `told_ns`: if `thread` is 0, the time when the program last wrote a record KERNEL_UNKNOWN for the native
 	 * thread, or first noted that it does not know the Ruby thread. `times`: the next record KERNEL_UNKNOWN follows
-	 * at least AGAIN_NS << `times` after `told_ns`; in this formula, a greater `times` counts as TIMES_MAX
+	 * at least AGAIN_NS << `times` after `told_ns`; in this formula, a `times` above TIMES_MAX counts as TIMES_MAX
 	 * (threads.bpf.h).
 	 */
 	__u64 times, told_ns;

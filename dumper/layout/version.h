@@ -56,7 +56,7 @@ bool version_parse_levels(const char *text, struct version_levels *ret);
 /* Where the version of a target's Ruby comes from. */
 enum version_source {
 	VERSION_OF_RUBY,   /* Ruby's own constants */
-	VERSION_IN_MEMORY, /* the memory in a core file, but not Ruby's own constants */
+	VERSION_IN_MEMORY, /* other memory of a core file, because the core lacks Ruby's own constants */
 	VERSION_BY_NAME,   /* the name of the libruby file that the target has mapped */
 	VERSION_OF_LAYOUT, /* the layout, which is for exactly this build, or was given by the user */
 	VERSION_GIVEN,	   /* the user, because the core does not reliably show the version */

@@ -1,6 +1,6 @@
 /*
- * The reader and the writer of layout files share these definitions: the words of the header, the bytes that a line may
- * contain, and the digest of the facts. The format is described in doc/layout-format.md.
+ * The reader and the writer of layout files share these definitions: the words in the header of a layout file, the
+ * bytes that a line may contain, and the digest of the facts. The format is described in doc/layout-format.md.
  */
 #ifndef RBDUMP_LAYOUT_WORDS_H
 #define RBDUMP_LAYOUT_WORDS_H
@@ -10,7 +10,7 @@
 /* The first line of a layout file consists of this word and the version of the format. */
 #define LAYOUT_MAGIC "rbdump-layout"
 
-/* The lines of the header, in the order of the file. */
+/* The lines of the header, in the order in which a layout file contains them. */
 enum layout_header {
 	LAYOUT_HEADER_ARCH,
 	LAYOUT_HEADER_ASKED,

@@ -4,7 +4,7 @@
  * The code in ruby/ reads the target through the snapshot (for the exceptions, see ruby/ruby.h). So each byte is copied
  * only once, even if it is used many times, and all output comes from the same copy. Some data can change while the
  * target's threads run. The caller can copy such data first, for example while the target is stopped. Other data rarely
- * changes, such as code and names. This header calls it "data that lasts". The caller can copy such data later (see
+ * changes, such as code and names. This header calls such data "data that lasts". The caller can copy it later (see
  * memory_reads()). By default, a page is copied when it is first read. The functions memory_prefetch() and
  * memory_fetch() copy many pages in advance, in as few system calls as possible. A read from a sealed snapshot (see
  * memory_seal()) does not copy any pages. If such a read needs a page that the snapshot does not contain, the read
@@ -191,7 +191,7 @@ size_t memory_copied(const struct memory *memory);
 void memory_seal(struct memory *memory);
 
 /*
- * The number of reads of the sealed snapshot that failed because a page had not been copied. After
+ * The number of reads from the sealed snapshot that failed because a page had not been copied. After
  * memory_seal_changing(), the function counts only failed reads of changing data. A read of changing data fails if a
  * page that it needs was not copied before memory_seal_changing(). These functions reset the number to 0:
  * memory_fetch(), the functions that seal the snapshot, and the functions that forget pages.

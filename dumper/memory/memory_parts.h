@@ -20,7 +20,7 @@ enum page_state {
 struct page {
 	uint64_t number; /* address / MEMORY_PAGE */
 	uint8_t *data;
-	const uint8_t *again; /* the second copy; NULL if there is none, or if the page could not be read again */
+	const uint8_t *again; /* the second copy; NULL if none was made, or if the page could not be read again */
 	enum page_state state;
 	bool fresh; /* the page was copied between memory_forget_changing() and memory_seal_changing() */
 	/*

@@ -3,8 +3,9 @@
  * fibers, are copied while the process is stopped. They are unwound, merged with Ruby's frames and symbolized after the
  * process runs again. For a core, all of this happens at once.
  *
- * A thread that sleeps is not stopped if its native stack can be followed with only its instruction pointer and its
- * stack pointer. rbdump can read these two registers from the kernel without a stop (sleepers.h).
+ * If a thread sleeps, and only its instruction pointer and its stack pointer are needed to follow its native stack,
+ * rbdump does not stop the thread. rbdump copies the stack before the pause, and reads these two registers from the
+ * kernel (sleepers.h).
  */
 #ifndef RBDUMP_MIXED_H
 #define RBDUMP_MIXED_H
@@ -35,16 +36,17 @@ void mixed_destroy(struct mixed *mixed); /* NULL is fine */
 struct error *mixed_renew(struct mixed **mixed);
 
 /*
- * Prepares for a pause of a live process. Decides which sleeping threads must be stopped. Returns false if there is not
- * enough memory.
+ * Prepares for a pause of a live process. Copies the native stacks of sleeping threads, and decides which of these
+ * threads must be stopped. Returns false if there is not enough memory.
  *   fibers  the suspended fibers that are known
  *   stacks  the VM stacks that are known; native stacks can contain VM stacks
  */
 bool mixed_prepare(struct mixed *mixed, const struct ruby_fibers *fibers, const struct stack *stacks, size_t nr_stacks);
 
 /*
- * Copies the native stacks of all threads, and of the fibers that were passed to mixed_prepare(). Call this function
- * while the process is stopped. The function makes one or a few system calls.
+ * Copies the native stacks of all threads, and of the fibers that were passed to mixed_prepare(). If mixed_prepare()
+ * has copied the stack of a thread, and the thread has slept since then, the stack is not copied again. Call this
+ * function while the process is stopped. The function makes one or a few system calls.
  *   ruby  used to read the fibers. Its snapshot must already contain the fibers
  */
 void mixed_copy(struct mixed *mixed, const struct ruby *ruby);

@@ -19,7 +19,7 @@ struct frame_list {
 struct native_names {
 	struct symbolizer *symbolizer;
 	pid_t pid;		   /* used to read the perf map when a name is first needed; 0: the target is a core */
-	struct perf_map *perf_map; /* NULL: not read yet, or there is none */
+	struct perf_map *perf_map; /* NULL: not read yet, or the process has no perf map */
 	bool perf_map_read;
 };
 
@@ -32,7 +32,7 @@ struct native_names {
 bool native_names_add(struct native_names *names, const struct walked_function *function, bool inlines,
 		      struct trace *trace, struct frame_list *list);
 
-/* Adds the mark that the native stack could not be followed. `why` must be a string that is never freed. */
+/* Adds the mark which says that the native stack could not be followed. `why` must be a string that is never freed. */
 bool native_names_add_lost(const char *why, struct frame_list *list);
 
 #endif

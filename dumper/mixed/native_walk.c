@@ -31,7 +31,7 @@ static const char *reason_of(enum unwind_result result, const struct native_stac
 	case UNWIND_RETURNS_TO_0:
 		return "the return address is 0";
 	case UNWIND_NOT_ABOVE:
-		return "the next frame would not be above this frame";
+		return "the next frame would not be at a higher address than this frame";
 	default:
 		return NULL;
 	}

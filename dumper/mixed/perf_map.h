@@ -1,7 +1,7 @@
 /*
  * The names that a JIT compiler has given to its code: /tmp/perf-PID.map in the root folder of the process (YJIT:
  * --yjit-perf). Everybody may write to /tmp. So the file is used only if it is a regular file that belongs to the user
- * of the process, if nobody else may write to it, and if it has only one hard link. Links are not followed.
+ * of the process, if nobody else may write to it, and if it has only one hard link. Symbolic links are not followed.
  *
  * The process itself writes the file, so the names can be wrong. Their length is limited, and they are escaped, like
  * all text from a process.
@@ -22,8 +22,8 @@ struct perf_map *perf_map_read(pid_t pid);
 void perf_map_destroy(struct perf_map *map); /* NULL is fine */
 
 /*
- * The name of the code at an address; NULL if there is none, or if `map` is NULL. The name is valid until
- * perf_map_destroy(), and can contain any bytes except NUL.
+ * The name of the code at an address; NULL if the map has no name for this code, or if `map` is NULL. The name is valid
+ * until perf_map_destroy(), and can contain any bytes except NUL.
  *   start  receives the address at which this code begins
  */
 const char *perf_map_find(const struct perf_map *map, uint64_t address, uint64_t *start);

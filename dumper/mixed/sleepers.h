@@ -15,7 +15,7 @@
 /* A thread whose stack was copied while it slept. */
 struct sleeper {
 	pid_t tid;
-	uint64_t switches; /* how many times the thread had begun to run on a CPU before the copy */
+	uint64_t switches; /* how many times the thread had begun to run on a CPU before the copy was made */
 };
 
 /*
@@ -31,7 +31,7 @@ void sleepers_clear(struct sleepers *sleepers);
 
 /*
  * Returns the index of the copy of a thread's stack. Returns SIZE_MAX if there is no copy, if the thread is not asleep,
- * or if it has run since the copy.
+ * or if the thread has run since the copy was made.
  */
 size_t sleepers_find(const struct sleepers *sleepers, const struct native_thread *thread);
 

@@ -14,8 +14,8 @@
  * Checks all paths at which libdwfl looks for the debug file.
  *   folders           the search path, as in debuginfo_path of Dwfl_Callbacks
  *   file              the file for which debug info is wanted
- *   link              the path or name of the debug file, as a link in `file` gives it. The link is a debuglink, or it
- *                     names the file into which dwz has moved debug info. NULL if `file` has no such link
+ *   link              the path or name of the debug file, from a link in `file`. The link is a debuglink, or it names
+ *                     the file into which dwz has moved debug info. NULL if `file` has no such link
  *   build_id, length  the build-id of the file; `length` is 0 if the file has no build-id
  * Returns false if one of these paths leads to anything other than a regular file or a folder. Also returns false if
  * there is not enough memory.

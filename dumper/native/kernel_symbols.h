@@ -11,8 +11,9 @@
 struct kernel_symbols;
 
 /*
- * Reads all symbols. This takes a few MB of memory and some tens of milliseconds. Fails with EXIT_NO_PERMISSION if the
- * kernel hides its addresses (kernel.kptr_restrict), and with EXIT_FAILED if the file cannot be read.
+ * Reads all symbols. It takes some tens of milliseconds to read the symbols, and a few MB of memory to keep them. Fails
+ * with EXIT_NO_PERMISSION if the kernel hides its addresses (kernel.kptr_restrict), and with EXIT_FAILED if the file
+ * cannot be read.
  *   path  "/proc/kallsyms", except in tests
  */
 struct error *kernel_symbols_read(const char *path, struct kernel_symbols **ret);

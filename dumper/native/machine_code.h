@@ -1,5 +1,5 @@
 /*
- * The machine code of a live process or a core: which function an address is in, and how to find the caller of that
+ * The machine code of a live process or a core: which function contains an address, and how to find the caller of that
  * function. Uses only the symbol tables and the call frame information (.eh_frame) of the mapped files. Stripped files
  * have call frame information, too. Debug info is not read. Functions that were found are cached, so a second look-up
  * of the same address costs little.

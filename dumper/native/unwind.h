@@ -5,7 +5,8 @@
  *
  * Some unwind rules are not supported. The rule for a saved register is supported only if the register is saved at a
  * fixed distance from the CFA (canonical frame address) or from the stack pointer (as in the code to which a signal
- * handler returns). But the CFA itself may be an expression, as in PLT stubs and in functions that align their stack.
+ * handler returns). But the rule for the CFA itself may be an expression, as in PLT stubs and in functions that align
+ * their stack.
  */
 #ifndef RBDUMP_UNWIND_H
 #define RBDUMP_UNWIND_H
@@ -35,7 +36,7 @@ struct unwind_registers {
 struct unwind_memory {
 	uint64_t start, length;
 	const uint8_t *bytes;
-	const struct unwind_memory *next; /* another part of the same stack; NULL if there is none */
+	const struct unwind_memory *next; /* another part of the same stack; NULL if there is no other part */
 };
 
 /* Reads a word. Returns false if the copy does not contain the whole word. */

@@ -35,7 +35,7 @@ struct followed_list {
 	struct followed *of;
 	size_t count, capacity;
 	uint32_t next_process; /* the number of the next process, if `unused` is empty */
-	/* Numbers that can be used again, because nothing was recorded of the processes that had them. */
+	/* Numbers that can be used again, because nothing was recorded about the processes that had them. */
 	uint32_t *unused;
 	size_t nr_unused, unused_capacity;
 };

@@ -26,7 +26,7 @@ struct record_options {
 	   command. */
 	bool all;
 	/* If `all` is set, `cgroup` and `of_user` limit which processes are recorded. */
-	const char *cgroup; /* record only processes in or below this cgroup (owner_cgroup_is_below()); NULL: all */
+	const char *cgroup; /* record processes in or below this cgroup (owner_cgroup_is_below()); NULL: any cgroup */
 	bool of_user;	    /* record only processes of the user `user` */
 	uid_t user;
 	bool states[SAMPLE_STATES]; /* which thread states to record; if all are false, every state is recorded */

@@ -1,6 +1,7 @@
 /*
- * Each process of a recording has a table of nodes. For the stack of an observation, finds the node in this table.
- * Decodes new stacks. Remembers the nodes of cached stacks and of kept stacks, so these stacks are not decoded again.
+ * Each process of a recording has a table of nodes. The functions of this header find the node of an observation's
+ * stack in this table, and decode new stacks. They remember the nodes of cached stacks and of kept stacks, so that
+ * these stacks are not decoded again.
  */
 #ifndef RBDUMP_STACK_NODES_H
 #define RBDUMP_STACK_NODES_H

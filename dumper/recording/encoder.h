@@ -49,11 +49,12 @@ void encoder_span(struct encoder *encoder, const struct profile_span *span);
  */
 bool encoder_reset(struct encoder *encoder, uint32_t *stacks, size_t count, bool new_file);
 
-/* Returns the size of the tables, plus the size of the array with the end of each thread's last span, in bytes. */
+/* Returns how many bytes are used by the tables, and by the array that contains the end of each thread's last span. */
 size_t encoder_memory(const struct encoder *encoder);
 
 /*
- * Appends to `ret` all records that were added since the last call of encoder_take(), and then a record of `counts`.
+ * Appends to `ret` all records that were added since the last call of encoder_take(), and then a record that contains
+ * `counts`.
  *   now_ns  the current time, in ns since the start time of the current file
  */
 void encoder_take(struct encoder *encoder, uint64_t now_ns, const struct profile_counts *counts,

@@ -39,7 +39,7 @@ struct profile_process {
 	 * "3.3.7 3.3.11" (see layout_releases()). Otherwise NULL.
 	 */
 	const char *layout_releases;
-	const char *mode;   /* the mode in which the process was sampled; NULL: the profile's mode (older recordings) */
+	const char *mode;   /* the mode in which the process was sampled; NULL (older recordings): the profile's mode */
 	const char *cgroup; /* the path of the cgroup, as rbdump saw it (cgroups(7)); NULL if not known */
 	uint64_t begin_ns;  /* when rbdump first looked at the process */
 	uint64_t end_ns;    /* when rbdump last looked at the process */
@@ -95,7 +95,7 @@ struct profile_node {
 /* A thread that has woken other threads. */
 struct profile_waker {
 	pid_t pid, tid;
-	const char *name; /* the kernel's name of the waker's process (comm); NULL if not known */
+	const char *name; /* the name of the waker's process in the kernel (comm); NULL if not known */
 };
 
 /* Consecutive samples in which a thread had the same stack and state. */
@@ -120,7 +120,7 @@ struct profile {
 	struct timespec start; /* CLOCK_REALTIME */
 	uint64_t duration_ns;
 	double rate;	  /* the requested rate of the first recording, in samples per second */
-	const char *mode; /* "paused", "unpaused" */
+	const char *mode; /* "kernel", "paused" or "unpaused" */
 	const char *tool; /* the program that made the first recording: "rbdump 0.1.0" */
 	bool cut;	  /* at least one recording is incomplete: it was not finished, or is damaged */
 
@@ -177,9 +177,9 @@ uint32_t profile_find_process(const struct profile *profile, pid_t pid, uint64_t
 
 /*
  * Finds `thread` in the profile. `thread` can come from another recording. Returns the index in the profile; UINT32_MAX
- * if not found. A thread of the profile is the same thread if it has the same process and the same serial. If the profile
- * has no such thread, but the tid of `thread` is known, takes the first thread that was added with the same process, tid,
- * name, ractor and `main`. But if the serials of this thread and of `thread` show that both are from one capture, they are
+ * if not found. A thread of the profile is the same thread if it has the same process and the same serial. If the
+ * profile has no such thread, but the tid of `thread` is known, takes the first thread that was added with the same
+ * process, tid, name, ractor and `main`. But if the serials show that both threads are from one capture, they are
  * different threads, and the function returns UINT32_MAX.
  */
 uint32_t profile_find_thread(const struct profile *profile, const struct profile_thread *thread);

@@ -11,7 +11,7 @@
 
 struct json_t;
 
-/* The size of the buffer for call_format_time(), in bytes, with the NUL. */
+/* The size of the buffer for call_format_time(), in bytes, including the NUL at the end. */
 #define CALL_TIME 64
 
 /*

@@ -30,7 +30,7 @@ static void add_ends(struct text *text, const struct facts *facts, const char *v
 	if (more > 0)
 		text_format(text, " and %" PRId64 " more", more);
 	if (ends && ends->nr_items == 0)
-		text_format(text, ", %s no process that was found", verb);
+		text_format(text, ", %s no known process", verb);
 	if (is(missing, "out-of-time"))
 		text_format(text, " (not searched further)");
 	else if (is(missing, "refused") && ends && ends->nr_items == 0)

@@ -46,7 +46,7 @@ struct flame_page {
 	void (*write_side)(const void *context, size_t side, FILE *stream);
 };
 
-/* Writes the page. Returns false if there is not enough memory. The caller checks the stream. */
+/* Writes the page. Returns false if there is not enough memory. The caller must check the stream for errors. */
 bool flame_page_write(const struct flame_page *page, FILE *stream);
 
 /* Writes one member of a JSON object, and a comma; NULL is written as "". For use in write_side(). */

@@ -16,8 +16,8 @@
 /* A thread or suspended fiber that is to be shown. */
 struct fold_entry {
 	const struct trace_thread *thread;
-	bool active;	   /* it runs, or waits for the GVL; it is shown above the threads that are not active */
-	bool alone;	   /* never shown together with others */
+	bool active;	   /* the thread runs, or waits for the GVL; active threads are shown above the others */
+	bool alone;	   /* never shown as one with other entries */
 	unsigned int kind; /* only entries of the same kind are shown as one */
 };
 
@@ -41,9 +41,10 @@ struct fold_entry fold_entry_of(const struct trace *trace, const struct trace_th
 				const struct trace_thread *next);
 
 /*
- * Makes the folding. The active threads come first, then the other threads that are shown alone, then the threads that are
- * shown as one. Otherwise, the order of the entries does not change. Suspended fibers stay after their thread. Suspended
- * fibers of one thread are shown as one, too, if they have the same stack and wait for the same thing.
+ * Makes the folding. The active threads come first, then the other threads that are shown alone, then the threads that
+ * are shown as one. Apart from this, the order of the entries does not change. Suspended fibers stay after their
+ * thread. Suspended fibers of one thread are shown as one, too, if they have the same stack and wait for the same
+ * thing.
  *
  * Threads are shown as one only if they sleep or are blocked, if their stacks are complete and the same (trace/same.h), and
  * if they have the same state, ractor and kind. If they wait for a Mutex, a Monitor or the end of a thread, they must all

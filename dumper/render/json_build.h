@@ -11,7 +11,8 @@ struct json_t;
 
 /*
  * Appends a value to an array. Takes ownership of the value, even if the function fails. Fails if there is not enough
- * memory, or if `array` or `value` is NULL: jansson did not have enough memory to make it, or a text was not valid UTF-8.
+ * memory, or if `array` or `value` is NULL. They are NULL if jansson could not make them: there was not enough memory,
+ * or a text was not valid UTF-8.
  */
 void json_build_append(struct json_t *array, struct json_t *value);
 

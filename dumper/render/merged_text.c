@@ -89,7 +89,7 @@ static void put_presence(const struct shown *shown, const struct merged_thread *
 
 	if (thread->nr_looks == merged->nr_looks)
 		return;
-	fprintf(stream, "; there in %u of %zu looks", thread->nr_looks, merged->nr_looks);
+	fprintf(stream, "; seen in %u of %zu looks", thread->nr_looks, merged->nr_looks);
 	if (thread->began)
 		fprintf(stream, ", began before look %u", thread->first_look);
 	if (thread->ended)

@@ -1,8 +1,8 @@
 /*
  * Functions that write parts of the text for people. The .c files of render.h share these functions, and only these .c files
  * include this header. Each function writes to `stream`, and escapes what comes from the target.
- *   palette      the colours, as text_palette() gives them
- *   with_ractor  name the ractor of each thread
+ *   palette      the colours; text_palette() returns them
+ *   with_ractor  whether to write the ractor of each thread
  */
 #ifndef RBDUMP_TEXT_PARTS_H
 #define RBDUMP_TEXT_PARTS_H
@@ -16,7 +16,7 @@
 /* ANSI SGR codes; empty strings without colour. */
 struct palette {
 	const char *reset, *bold, *dim, *path, *label, *bad;
-	const char *running, *waiting, *blocked; /* for states; idle states have `dim` */
+	const char *running, *waiting, *blocked; /* the colours of states; idle states have the colour `dim` */
 };
 
 const struct palette *text_palette(bool colour);
@@ -34,7 +34,7 @@ void text_put_doubts(const struct trace *trace, const struct palette *palette, F
 void text_put_frame(const struct trace_frame *frame, const struct palette *palette, FILE *stream);
 
 /*
- * Frames, or a line that says that there are none.
+ * Frames, or a line that says that there are no frames.
  *   most  the maximum number of frames; if there are more, a line says how many more there are. 0: all frames
  */
 void text_put_frames(const struct trace_frame *frames, size_t count, size_t most, const struct palette *palette,
@@ -49,8 +49,8 @@ void text_put_fiber_of(const struct trace_thread *thread, bool with_ractor, FILE
 void text_put_subject(const struct trace_thread *thread, bool with_ractor, const struct palette *palette, FILE *stream);
 
 /*
- * In brackets: if the stack is not complete, the verdict and its reason. Also in brackets: a remark if native frames may be
- * in wrong places.
+ * If the stack is not complete: the verdict and its reason, in brackets. If native frames may be in wrong places: a
+ * remark, also in brackets.
  */
 void text_put_verdict(const struct trace_thread *thread, const struct palette *palette, FILE *stream);
 

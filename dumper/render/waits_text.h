@@ -25,9 +25,9 @@ void waits_text_deadlocks(const struct trace *trace, const struct waits_style *s
 void waits_text_entry(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream);
 
 /*
- * Like waits_text_entry(), but writes only the facts that trace_same_waits() compares: if it is true for several looks, these
- * facts are the same in all of these looks. So the chain, the number of threads and fibers that wait for an object, and the
- * number of elements in a queue are omitted.
+ * Like waits_text_entry(), but writes only the facts that trace_same_waits() compares. If trace_same_waits() returns
+ * true for several looks, these facts are the same in all of these looks. So the chain, the number of threads and
+ * fibers that wait for an object, and the number of elements in a queue are omitted.
  */
 void waits_text_lasting(const struct trace *trace, size_t index, const struct waits_style *style, FILE *stream);
 

@@ -1,5 +1,6 @@
 /*
- * A call tree: the spans of a profile, merged by their stacks. Formats without a time axis are made from a call tree.
+ * A call tree: the spans of a profile, merged by their stacks. The reports that have no time axis are made from a call
+ * tree.
  */
 #ifndef RBDUMP_CALL_TREE_H
 #define RBDUMP_CALL_TREE_H

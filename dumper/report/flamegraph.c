@@ -32,7 +32,7 @@ static struct flame_node node_of(const void *context, size_t i)
 	const struct sides *sides = context;
 	const struct merged_node *node = &sides->tree->nodes[i];
 
-	_Static_assert(CALL_TREE_GROUP == FLAME_GROUP, "a group is the same in both");
+	_Static_assert(CALL_TREE_GROUP == FLAME_GROUP, "both numbers for a group must be equal");
 	return (struct flame_node){node->parent, node->function, node->line, node->group};
 }
 

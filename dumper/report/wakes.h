@@ -27,8 +27,8 @@ bool wakes_collect(const struct profile *profile, struct wakes *ret);
 void wakes_clear(struct wakes *wakes);
 
 /*
- * If a waker is a recorded thread, returns the index of this thread. Otherwise, returns UINT32_MAX. Also returns
- * UINT32_MAX if several recorded threads had the tid of the waker, one after the other.
+ * If a waker is a recorded thread, returns the index of this thread. Returns UINT32_MAX if the waker is not a recorded
+ * thread, or if several recorded threads had the tid of the waker, one after the other.
  */
 uint32_t wakes_thread_of(const struct profile *profile, const struct profile_waker *waker);
 

@@ -19,9 +19,9 @@
 bool arguments_read(const struct ruby *ruby, uint64_t cfp, uint64_t *values, size_t max, size_t *count);
 
 /*
- * Reads the parameter `name` of a method of Ruby itself. The method runs in the control frame at `cfp`. Returns false if the
- * code is not Ruby's own, if the method has no such parameter, or if the parameter cannot be read. If the frame is the
- * innermost frame and runs code of a JIT, the value can be out of date (locals.h).
+ * Reads the parameter `name` of a method of Ruby itself. The method runs in the control frame at `cfp`. Returns false
+ * if the code is not Ruby's own, if the method has no such parameter, or if the parameter cannot be read. If the frame
+ * is the innermost frame and runs JIT-compiled code, the value can be out of date (locals.h).
  */
 bool arguments_named(const struct ruby *ruby, uint64_t cfp, const char *name, uint64_t *value);
 
@@ -35,7 +35,10 @@ bool arguments_parameter(const struct ruby *ruby, uint64_t cfp, size_t index, ui
 /* Converts an argument that is an Integer of at most 62 bits. Returns false for any other argument. */
 bool arguments_integer(uint64_t value, int64_t *ret);
 
-/* Converts such an Integer, or a Float that is stored in the VALUE itself (flonum). Returns false for any other argument. */
+/*
+ * Converts an argument that is an Integer of at most 62 bits, or a Float that is stored in the VALUE itself (flonum).
+ * Returns false for any other argument.
+ */
 bool arguments_number(uint64_t value, double *ret);
 
 #endif

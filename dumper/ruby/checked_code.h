@@ -1,9 +1,9 @@
 /*
- * This table contains pairs: each pair consists of code and a method entry. For each pair, a check has shown that a
- * frame can have both this code and this method entry (ruby/frame.c). The check has to read the code. For a pair in the
- * table, the check is not repeated, so the code is not read again. For each address in a pair, the table also says
- * what is at this address: code or a method entry. The table also contains calls that are known to agree with their
- * call sites (ruby/call_site.h).
+ * A struct checked_code is a table of pairs. Each pair consists of code and a method entry. For each pair, a check has
+ * shown that a frame can have both this code and this method entry (ruby/frame.c). The check has to read the code. For
+ * a pair in the table, the check is not repeated, so the code is not read again. For each address in a pair, the table
+ * also says what is at this address: code or a method entry. The table also contains calls that are known to agree with
+ * their call sites (ruby/call_site.h).
  *
  * The caller adds a pair only if the code and the method entry are old objects of the garbage collector. When old
  * objects may have been freed, the caller calls checked_code_forget() (sampling/old_objects.h).

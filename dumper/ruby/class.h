@@ -23,7 +23,8 @@ bool class_has_paths(const struct layout *layout);
 void class_path(const struct ruby *ruby, struct access *access, uint64_t klass, struct bytes *ret, bool *permanent);
 
 /*
- * The address of a class's rb_classext_struct. Since 3.2, it can be in the slot of the class, behind the struct RClass.
+ * The address of a class's rb_classext_struct. Since Ruby 3.2, the rb_classext_struct can be in the slot of the class,
+ * behind the struct RClass.
  */
 uint64_t class_ext(struct access *access, uint64_t klass);
 
@@ -64,15 +65,15 @@ uint64_t class_real_superclass(struct access *access, uint64_t klass);
 /*
  * The value of an instance variable of a class, by its name. Returns 0 if the class has no instance variable of that
  * name. Searches at most 256 instance variables. If the variable is not among these 256, but the class may have more,
- * sets access->failed. Up to 3.1, the rb_classext_struct of a class has a table of its instance variables; the keys are
- * IDs. In 3.2, the shape of the class says where each instance variable is. For later Rubies, always returns 0: see
- * class_ivars_in_order().
+ * sets access->failed. Up to Ruby 3.1, the rb_classext_struct of a class has a table of its instance variables; the
+ * keys are IDs. In Ruby 3.2, the shape of the class says where each instance variable is. For later releases, the
+ * function always returns 0: see class_ivars_in_order().
  */
 uint64_t class_ivar(const struct ruby *ruby, struct access *access, uint64_t klass, const char *name);
 
 /*
- * Since 3.3: the address of a class's own instance variables, which are in the order in which they were first set. Returns
- * 0 if the class has none.
+ * Since 3.3: the address of a class's own instance variables, which are in the order in which they were first set.
+ * Returns 0 if the class has no instance variables.
  */
 uint64_t class_ivars_in_order(struct access *access, uint64_t klass);
 

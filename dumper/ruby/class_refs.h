@@ -6,7 +6,7 @@
  * 2.4, id tables have other forms, so only some of the references are known. Up to 2.2, constants are in st_tables.
  *
  * References that Ruby does not mark are omitted: references to subclasses, references to the origin of a class, and
- * up to Ruby 3.1 references to the class that includes a module.
+ * (up to Ruby 3.1) references to the class that includes a module.
  */
 #ifndef RBDUMP_CLASS_REFS_H
 #define RBDUMP_CLASS_REFS_H
@@ -14,23 +14,24 @@
 #include "ruby/refs_walk.h"
 
 /*
- * Gives the references of a T_CLASS or T_MODULE. For a method, a constant or a class variable, `name` of struct object_ref
- * is its ID. If the ID is from an id table, its scope bits are 0, because id tables do not contain these bits. For an
- * instance variable, `name` is its ID if this Ruby keeps the instance variables of the class in an st_table, and its index
- * if this Ruby keeps them in an array. Since Ruby 4.0, an object of its own contains the instance variables of a class:
- * then the reference to this object is given. Returns whether all references are known.
+ * Calls `visit` for each reference of a T_CLASS or T_MODULE. For a method, a constant or a class variable, `name` of
+ * struct object_ref is its ID. If the ID is from an id table, its scope bits are 0, because id tables do not contain
+ * these bits. Up to Ruby 3.4, the instance variables of a class are in an st_table or in an array. If they are in an
+ * st_table, `name` of an instance variable is its ID. If they are in an array, `name` is its index. Since Ruby 4.0, the
+ * instance variables of a class are in a separate object, and `visit` is called for the reference to this object.
+ * Returns whether all references are known.
  */
 bool class_refs(struct refs_walk *walk);
 
-/* Gives the references of a T_ICLASS. Returns whether all references are known. */
+/* Calls `visit` for each reference of a T_ICLASS. Returns whether all references are known. */
 bool iclass_refs(struct refs_walk *walk);
 
 /* Whether the layout has what class_refs_caches() needs. */
 bool class_refs_caches_are_known(const struct layout *layout);
 
 /*
- * Gives the references of a class's table of call caches: an id table of structs rb_class_cc_entries. Returns whether the
- * whole table could be read.
+ * Calls `visit` for each reference in a class's table of call caches. This table is an id table of structs
+ * rb_class_cc_entries. Returns whether the whole table could be read.
  */
 bool class_refs_caches(struct refs_walk *walk, uint64_t table);
 

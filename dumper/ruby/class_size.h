@@ -17,7 +17,7 @@
  */
 bool class_size(struct access *access, uint64_t klass, uint64_t flags, uint64_t shape, uint64_t *steps, uint64_t *ret);
 
-/* The same for a T_ICLASS, an included module. */
+/* Like class_size(), but for a T_ICLASS (an included module). */
 bool class_included_size(struct access *access, uint64_t iclass, uint64_t flags, uint64_t *steps, uint64_t *ret);
 
 #endif

@@ -2,11 +2,11 @@
  * Reads the state of the garbage collector. If data was read from Ruby's heap at two moments, the states at these
  * moments show whether the data is consistent.
  *
- * As long as no new collection begins, Ruby does not free an object that a stack or another object refers to. An object
- * stays at its address until a collection moves objects. During a compaction, the old place of a moved object contains the
- * object's new address. `compacting` is true until the compaction ends, and each compaction increases `compactions`.
- * Based on Ruby's sources: 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish); 3.4 to head,
- * gc/default/default.c.
+ * Until a new collection begins, Ruby does not free any object that a stack or another object refers to. An object
+ * stays at its address until a collection moves objects. During a compaction, the old place of a moved object contains
+ * the object's new address. `compacting` is true until the compaction ends, and each compaction increases
+ * `compactions`. Based on Ruby's sources: 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish);
+ * 3.4 to head, gc/default/default.c.
  */
 #ifndef RBDUMP_COLLECTIONS_H
 #define RBDUMP_COLLECTIONS_H
@@ -33,8 +33,8 @@ struct collections {
 };
 
 /*
- * Whether the target uses a garbage collector that is not Ruby's own. In that case, the other collector stores its
- * state where Ruby's own collector would store its state. If rbdump reads this state as the state of Ruby's own
+ * Whether the target uses a garbage collector that is not Ruby's own. The other collector stores its state at the place
+ * where Ruby's own collector would store its state. If rbdump reads this state as if it were the state of Ruby's own
  * collector, the class Object seems to be outside the heap. Returns false if the layout lacks the members that this
  * test needs, or if the class Object is not known. Returns true if a read fails.
  */
@@ -45,7 +45,7 @@ struct collections collections_read(const struct ruby *ruby);
 
 /*
  * Reads the collector's current state from the target itself, not from the snapshot (ruby->memory).
- *   source, context  the source of the target's pages, and the first argument for the source (see memory/memory.h)
+ *   source, context  the function that reads the target's pages, and its first argument (see memory/memory.h)
  * Returns false if there is not enough memory.
  */
 bool collections_now(const struct ruby *ruby, memory_source *source, void *context, struct collections *ret);
@@ -72,8 +72,8 @@ bool collections_moved_between(const struct collections *a, const struct collect
 bool collections_same_objects(const struct collections *kept, const struct collections *now);
 
 /*
- * Like collections_same_objects(), but the condition is weaker. Use this function for data that is used immediately and
- * is not kept. The second moment must follow soon after the first. The result is true whenever
+ * Like collections_same_objects(), but returns true in more cases. Use this function for data that is used immediately
+ * and is not kept. The second moment must follow soon after the first. The result is true whenever
  * collections_same_objects() returns true. For a stopped target, the result can be true although
  * collections_same_objects() returns false. For example, data that is read during a compaction can be used, but cannot
  * be kept. During a compaction, the old place of a moved object contains only the object's new address.

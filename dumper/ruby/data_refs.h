@@ -1,12 +1,12 @@
 /*
- * The references of a T_DATA. In general, only the C code that made the object knows them. rbdump knows the references
- * of three groups of objects:
+ * The references of a T_DATA. In general, only the C code that made the object knows its references. rbdump knows the
+ * references of three groups of objects:
  *   - objects of Ruby's own types whose structs are in the layout (data_types.h: Procs, Queues, Threads and others)
  *   - objects whose type says where the references are (RUBY_TYPED_DECL_MARKING, since 3.3)
  *   - objects without a mark function, which have no references
- * For any other T_DATA, each word of its memory that can be the address of an object is given as a conservative
- * reference. The length of this memory is known if the memory is in the slot, or is from glibc's malloc(). Otherwise,
- * only the first 32 words are read.
+ * For any other T_DATA, rbdump reads the words of its memory. If a word can be the address of an object, rbdump treats
+ * the word as a conservative reference. The length of this memory is known if the memory is in the slot, or is from
+ * glibc's malloc(). Otherwise, only the first 32 words are read.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
  * include/ruby/ruby.h), gc.c (rb_gc_mark_children), proc.c (block_mark), vm_core.h (struct rb_block), thread_sync.c
@@ -18,10 +18,13 @@
 #include "ruby/refs_walk.h"
 #include "ruby/value.h"
 
-/* Gives the references. Returns false if the object may really have more references than these, or fewer. */
+/* Gives the references of a T_DATA (see refs_walk.h). Returns false if some references may be missing or wrong. */
 bool data_refs(struct refs_walk *walk);
 
-/* The address and the length of the part of a T_DATA's memory that is worth copying in advance; 0 if there is none. */
+/*
+ * The address and the length of the part of a T_DATA's memory that is worth copying in advance; 0 if there is no such
+ * part.
+ */
 uint64_t data_refs_outside(const struct layout *layout, const struct object_slot *slot, uint64_t flags,
 			   uint64_t *length);
 
@@ -29,8 +32,8 @@ uint64_t data_refs_outside(const struct layout *layout, const struct object_slot
 uint64_t data_refs_type(const struct layout *layout, const struct object_slot *slot, uint64_t flags);
 
 /*
- * The name of the type at an address, as C code has given it. The bytes have the address 0 if there is no name, if it
- * cannot be read, or if it is longer than 128 bytes.
+ * The name of the type at an address. The C code that defines the type chooses this name. The address in the result is
+ * 0 if the type has no name, or if the name cannot be read or is longer than 128 bytes.
  */
 struct bytes data_refs_type_name(struct access *access, uint64_t type);
 

@@ -1,7 +1,7 @@
 /*
- * The types of T_DATA (rb_data_type_t). Most of them belong to C code that rbdump does not know. For a few of Ruby's own
- * types, members of their structs are in the layout. rbdump recognizes these types by their names. Other C code can use
- * the same names, so what is read from such a struct must be checked, like everything that is read from a target.
+ * The types of T_DATA (rb_data_type_t). Most of them belong to C code that rbdump does not know. For a few of Ruby's
+ * own types, members of their structs are in the layout. rbdump recognizes these types by their names. Other C code can
+ * use the same names, so data from such a struct must be checked, like all data from a target.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
  * include/ruby/ruby.h); thread_sync.c, proc.c, vm.c, cont.c, iseq.c, variable.c,
@@ -22,10 +22,10 @@ enum data_kind {
 	DATA_QUEUE,
 	DATA_SIZED_QUEUE,
 	DATA_CODE,     /* RubyVM::InstructionSequence */
-	DATA_AUTOLOAD, /* an st_table: which constants of a class are autoloaded */
+	DATA_AUTOLOAD, /* an st_table of the constants of a class that are autoloaded */
 	DATA_EXPORTED, /* an st_table whose keys are the objects that have memory views */
 	DATA_BACKTRACE,
-	DATA_ENVIRONMENT, /* of a block, up to 2.3 */
+	DATA_ENVIRONMENT, /* the environment of a block, up to 2.3 */
 	DATA_SET,	  /* since v4_0_0; before that, a Set is a T_OBJECT */
 	DATA_THREAD,
 	DATA_FIBER,
@@ -36,7 +36,7 @@ enum data_kind {
 struct data_type {
 	uint64_t address; /* 0: none */
 	enum data_kind kind;
-	bool marks; /* it has references */
+	bool marks; /* objects of this type have references */
 	bool declared;
 	uint64_t offsets; /* if `declared`: the address of the list of offsets */
 };
@@ -59,7 +59,7 @@ const struct data_type *data_types_read(struct data_types *types, const struct l
 /* The type at an address, if it was read before and is still kept; otherwise NULL. */
 const struct data_type *data_types_kept(const struct data_types *types, uint64_t address);
 
-/* The type and the struct of a T_DATA, as its slot has them. */
+/* The type and the struct of a T_DATA, read from its slot. */
 struct typed data_types_slot(const struct layout *layout, const struct object_slot *slot, uint64_t flags);
 
 #endif

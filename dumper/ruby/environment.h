@@ -12,7 +12,7 @@
 /* The position of each slot, in words from the ep: VM_ENV_DATA_INDEX_* of vm_core.h, v2_4_0 to v4.0.5 and head. */
 enum environment_slot {
 	ENVIRONMENT_ME_CREF = -2, /* a method entry, a cref, or an svar that refers to a method entry or a cref */
-	ENVIRONMENT_SPECVAL = -1, /* the enclosing environment; a block or 0 if there is no enclosing environment */
+	ENVIRONMENT_SPECVAL = -1, /* the enclosing environment; if there is none, a block or 0 */
 	ENVIRONMENT_FLAGS = 0,
 	ENVIRONMENT_ENV = 1, /* the environment object, if the environment is on the heap */
 };

@@ -73,8 +73,8 @@ struct ruby_fibers {
 
 /*
  * Lists the fibers, at most FIBERS_MAX. Stops early if the time limit is reached (see memory_limit()).
- *   found  what heap_find() has found for the `type` that an earlier call of fibers_list() has returned; empty if the
- *          heap was not searched
+ *   found  the result of heap_find() for the `type` from an earlier call of fibers_list(); empty if the heap was not
+ *          searched
  * Returns false if there is not enough memory. Otherwise the caller frees `ret` with fibers_clear().
  */
 bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, const struct heap_finds *found,

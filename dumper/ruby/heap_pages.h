@@ -2,9 +2,9 @@
  * Lists the pages of Ruby's heap. A page contains slots of one size, and each slot contains one object or is free. Ruby
  * keeps a list of all pages, in the order of their addresses.
  *
- * A running program can change the list while it is read. So a page of the list can be gone, or can have been replaced
- * by another page. If the description of a page cannot be right, the page is marked as damaged, and its slots must not be
- * read.
+ * A running program can change the list while rbdump reads it. So a page of the list can be gone, or can have been
+ * replaced by another page. If the description of a page cannot be right, the page is marked as damaged, and its slots
+ * must not be read.
  *
  * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c, since 3.4 gc/default/default.c (rb_objspace_t.heap_pages,
  * struct heap_page, heap_page_allocate, RVALUE). Before Ruby 2.1, other structs contain the list: rb_objspace_t.heap and
@@ -23,7 +23,7 @@
 #define HEAP_SLOT_BYTES_MAX 4096u
 
 struct heap_page {
-	uint64_t address; /* of the struct heap_page; in 1.9.3, of the row in the list */
+	uint64_t address; /* the address of the struct heap_page; in 1.9.3, of the row in the list */
 	uint64_t start;	  /* the address of the first slot */
 	uint64_t slots;	  /* how many slots the page has */
 	uint64_t slot_size;
@@ -33,14 +33,14 @@ struct heap_page {
 
 /* The state of a walk over the list. */
 struct heap_pages {
-	struct access access; /* for the list; the whole list is copied when the walk begins */
+	struct access access; /* for reading the list; the whole list is copied when the walk begins */
 	/*
-	 * For the descriptions of the pages. The caller may replace this snapshot by a new one during the walk, so that it does
-	 * not become large.
+	 * The snapshot from which the descriptions of the pages are read. During the walk, the caller may replace this
+	 * snapshot by a new snapshot, so that the snapshot does not become large.
 	 */
 	struct memory *descriptions;
 	uint64_t objspace, list, count, next;
-	uint64_t end; /* the end of the slots of the previous page that is not damaged */
+	uint64_t end; /* the address at which the slots of the last undamaged page end */
 };
 
 /* Whether the layout has the members that heap_pages_begin() and heap_pages_next() need. */
@@ -58,7 +58,8 @@ bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const 
 
 /*
  * Whether the list has changed since the walk began. If so, the walk can miss a page that was in the list all the time,
- * because Ruby moves pages within the list. Call this function right after heap_pages_begin(), if the program runs.
+ * because Ruby moves pages within the list. If the target is running, call this function right after
+ * heap_pages_begin().
  */
 bool heap_pages_have_moved(const struct heap_pages *pages);
 
@@ -70,9 +71,9 @@ bool heap_pages_have_moved(const struct heap_pages *pages);
 void heap_pages_fetch(const struct heap_pages *pages, size_t count);
 
 /*
- * Reads the next page. Returns false at the end of the list. If a part of the list cannot be read, gives only one page for
- * this part, and marks it as damaged. Skips pages without slots: since 4.0, Ruby keeps an empty page without slots until the
- * page is needed.
+ * Reads the next page. Returns false at the end of the list. If a part of the list cannot be read, returns only one
+ * page for this part, and marks this page as damaged. Skips pages without slots: since 4.0, Ruby keeps an empty page
+ * without slots until the page is needed.
  */
 bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret);
 

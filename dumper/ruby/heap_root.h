@@ -14,16 +14,16 @@
 enum heap_root_kind {
 	ROOT_C_VARIABLE,      /* a variable of C code */
 	ROOT_REGISTERED,      /* registered memory that is not a variable (rb_gc_register_address) */
-	ROOT_GLOBAL_VARIABLE, /* `name`: its ID */
+	ROOT_GLOBAL_VARIABLE, /* a global variable; `name`: its ID */
 	ROOT_FINALIZER,	      /* `name`: the object that has the finalizer */
 	ROOT_TRACE,	      /* a TracePoint, or another hook */
-	ROOT_LOADING,	      /* what is needed while a file is being loaded */
+	ROOT_LOADING,	      /* an object that is needed while a file is being loaded */
 	ROOT_MODULE,	      /* a module that C code has defined */
 	ROOT_METHOD,	      /* a method in a cache of the VM */
 	ROOT_SYMBOLS,	      /* the symbol table */
 	ROOT_VM,	      /* a member of the VM */
 	ROOT_BOX,	      /* a member of a rb_box_struct */
-	ROOT_RACTOR,	      /* a member of a ractor; `name`: its number */
+	ROOT_RACTOR,	      /* a member of a ractor; `name`: the ractor's number */
 	ROOT_RACTOR_STORAGE,  /* a ractor-local value; `name`: the ractor's number */
 	/* The following kinds belong to a thread or a fiber. */
 	ROOT_THREAD,	   /* a member of the rb_thread_t */
@@ -61,13 +61,13 @@ typedef bool heap_root_is_object(void *context, uint64_t address);
  */
 typedef void heap_root_visit(void *context, const struct heap_root *root);
 
-/* The words of a VM stack that belong to a frame: local variables, and behind them intermediate results. */
+/* The words on a VM stack that belong to a frame: first local variables, and then intermediate results. */
 struct heap_stack_words {
 	uint64_t start; /* 0 if it is not known */
-	uint64_t named; /* how many of the first words are local variables with a name */
+	uint64_t named; /* how many words at the start are local variables with a name */
 };
 
-/* A stack: that of a thread, or of a fiber that is not running. */
+/* The stack of a thread, or of a fiber that is not running. */
 struct heap_stack {
 	size_t thread;	 /* index in `threads` of struct heap_roots; `threads.count` if the fiber's thread has ended */
 	uint64_t fiber;	 /* the rb_fiber_t; 0 for the running fiber of a thread */
@@ -76,7 +76,7 @@ struct heap_stack {
 	struct heap_stack_words *words; /* for each frame of `walked` */
 };
 
-/* What is needed to find the roots, and to describe them. */
+/* The data that is needed to find the roots, and to describe them. */
 struct heap_roots {
 	const struct ruby *ruby;
 	const struct module *module;

@@ -6,14 +6,14 @@
  * conservatively: each word that is the address of an object keeps that object alive. rbdump looks at more memory in
  * this way: at all variables of C code, and at all words of some structs of Ruby. Ruby's collector looks only at the
  * variables that C code has registered. So rbdump can find a conservative root that Ruby does not have, but it misses
- * few roots. It does not find these:
- *   - what a just-in-time compiler keeps (YJIT, RJIT, MJIT, ZJIT)
+ * few roots. rbdump does not find the following roots:
+ *   - references that only a just-in-time compiler keeps (YJIT, RJIT, MJIT, ZJIT)
  *   - the registers of a running thread, except registers that a call or a switch of fibers has saved in memory
  *   - messages that a ractor has not received yet
  *   - blocks of at_exit, whose list is in a struct that no layout has
  *   - blocks of trace_var
  *   - hooks for one method only; up to 2.5, also hooks for one thread only
- *   - what C code marks with a mark function that belongs to no object
+ *   - references that C code marks with a mark function that does not belong to an object
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: gc.c (gc_mark_roots, since 3.4 rb_gc_mark_roots), vm.c (rb_vm_mark,
  * thread_mark, rb_execution_context_mark), ractor.c (ractor_mark), cont.c (fiber_mark), variable.c
@@ -31,8 +31,8 @@
  *   files            the variables of C code, as read by data_files_read(). That function does not read the target's
  *                    memory, so it can be called before the target is stopped. The caller keeps the variables until
  *                    heap_roots_clear()
- *   source, context  the source of the target's pages, and the first argument for the source. Large ranges are read
- *                    from this source
+ *   source, context  the function that reads the target's pages, and its first argument. Large ranges are read with
+ *                    this function
  *   deadline_ns      no large range is read after this time (CLOCK_MONOTONIC); 0: no limit
  * Returns false if there is not enough memory. The caller always calls heap_roots_clear().
  */

@@ -1,6 +1,6 @@
 /*
- * What the files that find the roots of the heap have in common. Only heap_roots*.c include this header. To give a root
- * means to call `visit` for the root, if its target is an object according to `is_object`.
+ * Types and functions that are shared by the files that find the roots of the heap. Only heap_roots*.c include this
+ * header. To give a root means to call `visit` for the root, if its target is an object according to `is_object`.
  */
 #ifndef RBDUMP_HEAP_ROOTS_PARTS_H
 #define RBDUMP_HEAP_ROOTS_PARTS_H
@@ -16,11 +16,11 @@ struct roots_walk {
 	heap_root_is_object *is_object;
 	heap_root_visit *visit;
 	void *context;
-	struct heap_root root; /* what the next roots have in common */
+	struct heap_root root; /* the members that are the same for all of the next roots */
 	bool complete;
 };
 
-/* Begins a range of roots of one kind. */
+/* Sets the kind, the certainty and the name of the roots that are given after this call. */
 void roots_begin(struct roots_walk *walk, enum heap_root_kind kind, enum ref_certainty certainty, uint64_t name);
 
 /* Gives the word at the address `at`, whose value is `value`. */
@@ -39,7 +39,8 @@ void roots_give_st(struct roots_walk *walk, uint64_t table);
 void roots_give_id_table(struct roots_walk *walk, uint64_t table);
 
 /*
- * Call this function after a read has failed. It notes that roots can be missing, and lets the walk go on.
+ * Call this function after a read has failed. The function notes that roots may be missing. After this, the walk can
+ * continue.
  */
 void roots_lack(struct roots_walk *walk);
 

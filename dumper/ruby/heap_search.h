@@ -37,7 +37,7 @@ bool heap_is_known(const struct layout *layout);
  * Finds the typed data objects (RTypedData) of one type.
  *   ruby             the Ruby to search. The heap of this Ruby is read from `source`, not from ruby->memory. The time
  *                    limit uses the clock of ruby->memory (see memory_clock())
- *   source, context  the source of the target's pages, and the first argument for the source (see memory/memory.h)
+ *   source, context  the function that reads the target's pages, and its first argument (see memory/memory.h)
  *   type             address of the rb_data_type_t
  * Returns false if there is not enough memory. The caller always frees `ret` with heap_clear().
  */

@@ -1,15 +1,16 @@
 /*
- * Writes a VALUE as the `inspect` of its class would write it. No code of the target runs, so an `inspect` that a program
- * has defined is not called. An object of an ordinary class is written with its instance variables: #<Foo @a=1, @b="x">.
- * An exception also has its message before them: #<Refused: no such user @code=3>.
+ * Writes a VALUE as the `inspect` of its class would write it. No code of the target runs, so an `inspect` that a
+ * program has defined is not called. An object of an ordinary class is written with its instance variables:
+ * #<Foo @a=1, @b="x">. For an exception, the message is written before the instance variables:
+ * #<Refused: no such user @code=3>.
  *
  * Based on Ruby's sources, 2.4.0 to 4.0.5 and head: string.c (rb_str_inspect, sym_inspect, up to 3.1 rb_sym_inspect), hash.c
  * (rb_hash_inspect), array.c (rb_ary_inspect), range.c (range_inspect), struct.c (rb_struct_inspect, rb_data_inspect),
  * rational.c, complex.c, error.c (exc_inspect).
  *
- * Large values are shortened, and "…" stands for what is left out. A text has at most about INSPECT_BYTES bytes. It shows at
- * most INSPECT_STRING_BYTES bytes of a String, INSPECT_ENTRIES entries of an Array, Hash, Struct or object, and
- * INSPECT_DEPTH levels.
+ * Large values are shortened, and "…" stands for the omitted part. A text has at most about INSPECT_BYTES bytes. It
+ * shows at most INSPECT_STRING_BYTES bytes of a String, INSPECT_ENTRIES entries of an Array, Hash, Struct or object,
+ * and INSPECT_DEPTH levels.
  *
  * If the encoding of a String is the default external encoding, Ruby writes printable characters that are not ASCII without
  * escapes. rbdump assumes that the default external encoding is UTF-8.
@@ -50,7 +51,7 @@ struct inspect {
 	bool lacks; /* a part could not be read; "(unreadable)" stands for it */
 	size_t start;
 	size_t depth;
-	uint64_t path[INSPECT_DEPTH]; /* the objects that contain the one that is being written */
+	uint64_t path[INSPECT_DEPTH]; /* the objects that contain the object that is being written */
 };
 
 /*

@@ -19,7 +19,7 @@ void inspect_part(struct inspect *inspect, uint64_t value, struct text *text);
 /* Appends "(unreadable)", and notes that the text lacks something. */
 void inspect_unreadable(struct inspect *inspect, struct text *text);
 
-/* Whether the text is as long as it may be, or no steps are left. Takes a step. */
+/* Whether the text has reached its maximum length, or no steps are left. Takes a step. */
 bool inspect_is_full(struct inspect *inspect, const struct text *text);
 
 /*
@@ -43,9 +43,9 @@ void inspect_add_class_of(struct inspect *inspect, uint64_t klass, struct text *
 /* Each of these functions appends an object of one type. `flags` are the object's RBasic.flags. */
 void inspect_string(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
 void inspect_hash(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
-/* Returns the kind of the object, because a Range is a T_STRUCT, too: "range" or "struct". */
+/* Returns the kind of the object, "range" or "struct", because a Range is a T_STRUCT, too. */
 const char *inspect_struct(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
-/* Appends a struct at a place inside itself: "#<struct Foo:...>". */
+/* Appends a Struct that occurs again inside itself: "#<struct Foo:...>". */
 void inspect_struct_again(struct inspect *inspect, uint64_t object, struct text *text);
 void inspect_object(struct inspect *inspect, uint64_t object, uint64_t flags, struct text *text);
 

@@ -7,11 +7,11 @@
  * The objects in the instructions of code are found in one of three ways:
  *   up to 2.5   An Array contains all of them, and the code refers only to this Array.
  *   2.6 to 3.1  Ruby walks the instructions, and knows the types of their operands. A layout does not contain these
- *               types. So rbdump gives each word of the code that can be an object as REF_CONSERVATIVE. No other word of
- *               the code can equal the address of an object: such a word is an address of machine code, an address of
- *               memory from malloc(), or a small number. References in inline caches are exact. The instruction `once`
- *               runs its code only one time, and keeps the value in its cache. rbdump recognizes this cache, because
- *               `once` is the only instruction whose operand before the cache is code.
+ *               types. So if a word of the code can be an object, rbdump gives this word as REF_CONSERVATIVE. The words
+ *               that are not objects cannot equal the address of an object: they are addresses of machine code,
+ *               addresses of memory from malloc(), or small numbers. References in inline caches are exact. The
+ *               instruction `once` runs its code only one time, and keeps the value in its cache. rbdump recognizes
+ *               this cache, because `once` is the only instruction whose operand before the cache is code.
  *   since 3.2   For each word, a bit shows whether the word is an object. The inline caches are sorted by their kind.
  *
  * Some references are not known if a just-in-time compiler has compiled the code, or while the code is being compiled.

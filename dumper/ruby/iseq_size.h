@@ -11,13 +11,13 @@
  * Computes how many bytes code owns.
  *   iseq   the address of the T_IMEMO
  *   flags  its RBasic.flags
- *   steps  how many entries of tables may still be read; the function subtracts those that it reads
+ *   steps  how many entries of tables may still be read; the function subtracts the number of entries that it reads
  * Returns false if the number is not known exactly:
  *   - up to 2.6
  *   - while the code is being compiled
  *   - if memory cannot be read, or if no steps are left
- *   - if the layout is of another build, whose struct rb_iseq_constant_body has more members. In this case, the memory that
- *     the target has allocated for the struct is counted, and not the size of the struct in the layout.
+ *   - if the layout is for another build of Ruby, whose struct rb_iseq_constant_body has more members. In this case,
+ *     the memory that the target has allocated for the struct is counted, and not the size of the struct in the layout.
  */
 bool iseq_size(struct access *access, uint64_t iseq, uint64_t flags, uint64_t *steps, uint64_t *ret);
 

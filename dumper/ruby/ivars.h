@@ -1,8 +1,8 @@
 /*
- * Where the instance variables of objects are. Since 3.2, an object has a shape: the list of its instance variables.
- * All shapes are in one array. The number of an object's shape is in the top half of the object's flags. If an object
- * has too many instance variables, or if objects of its class set their instance variables in too many different
- * orders, its instance variables are in an st_table ("too complex").
+ * Where the instance variables of objects are stored. Since 3.2, an object has a shape: the list of its instance
+ * variables. All shapes are in one array. The number of an object's shape is in the top half of the object's flags. If
+ * an object has too many instance variables, or if objects of its class set their instance variables in too many
+ * different orders, its instance variables are in an st_table ("too complex").
  *
  * Some types of objects, for example Strings, have no room for instance variables in their slots. The instance
  * variables of such an object are in a struct outside the slot ("generic"). One st_table maps the addresses of the
@@ -22,7 +22,7 @@ struct object_shape {
 	uint64_t address; /* of the rb_shape; 0: not known, or this Ruby has no shapes */
 	bool too_complex;
 	uint64_t fields;   /* how many instance variables an object with this shape has */
-	uint64_t capacity; /* for how many there is room, if they are outside the slot; 0: not known */
+	uint64_t capacity; /* how many variables there is room for, if they are outside the slot; 0: not known */
 };
 
 /* How many shapes are kept. Objects that are beside each other often have the same few shapes. */
@@ -30,11 +30,11 @@ struct object_shape {
 
 struct ivars {
 	const struct layout *layout;
-	struct memory *lasting; /* for the shapes, which do not change */
+	struct memory *lasting; /* for reading the shapes, which do not change */
 	uint64_t shapes;	/* the address of the array of shapes; 0 if it is not known */
 	struct object_shape kept[SHAPES_KEPT];
 	bool generic_known;	    /* `generic` contains all objects with generic instance variables */
-	struct address_map generic; /* the address of an object's entry in the st_table, by the object's address */
+	struct address_map generic; /* maps the object's address to the address of the object's entry in the st_table */
 };
 
 /*

@@ -1,8 +1,8 @@
 /*
- * Searches for the variables of Ruby that lead to instance variables (ruby/ivars.h), if a stripped Ruby has no symbols for
- * them. rbdump tries each word of Ruby's own data: does it lead to something that looks like the table of
- * generic instance variables, or like the shapes that some objects of the heap have? Many facts must fit together, so a
- * wrong word is unlikely to pass.
+ * Searches for the variables of Ruby that lead to instance variables (ruby/ivars.h), if a stripped Ruby has no symbols
+ * for them. For each word of Ruby's own data, rbdump tests whether the word leads to data that looks like the table of
+ * generic instance variables, or like the shapes of some objects of the heap. Many facts must fit together, so a wrong
+ * word is unlikely to pass.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: variable.c (generic_iv_tbl_), shape.c (rb_shape_tree_ptr).
  */
@@ -14,9 +14,10 @@
 #include "target/module.h"
 
 /*
- * Sets `generic_ivars` and `shape_tree` of a Ruby, if they are not known and this Ruby has them. What is not found stays 0.
+ * Sets `generic_ivars` and `shape_tree` of a Ruby, if they are not known and this Ruby has them. A member stays 0 if
+ * its value is not found.
  *   ruby             the function does not use its `memory`
- *   source, context  the source of the target's pages, and the first argument for the source
+ *   source, context  the function that reads the target's pages, and its first argument
  * Returns false if there is not enough memory.
  */
 bool ivars_search(const struct module *module, memory_source *source, void *context, struct ruby *ruby);

@@ -1,7 +1,8 @@
 /*
- * Which local variables a frame has, and which words of memory contain their values. Based on Ruby's sources, 2.4.0 to 4.0.5 and
- * head: vm.c (vm_collect_local_variables_in_heap, vm_make_env_each), vm_core.h (VM_ENV_DATA_INDEX_*), insns.def (getlocal),
- * vm_insnhelper.c (vm_push_frame, vm_getblockparam), proc.c (bind_local_variables, rb_binding_local_variables).
+ * Which local variables a frame has, and which words of memory contain the values of these variables. Based on Ruby's
+ * sources, 2.4.0 to 4.0.5 and head: vm.c (vm_collect_local_variables_in_heap, vm_make_env_each), vm_core.h
+ * (VM_ENV_DATA_INDEX_*), insns.def (getlocal), vm_insnhelper.c (vm_push_frame, vm_getblockparam), proc.c
+ * (bind_local_variables, rb_binding_local_variables).
  *
  * The variables are those that `binding.local_variables` returns in the frame: the frame's own variables, and the
  * variables of the code that encloses the frame's code. A variable of the enclosing code is omitted if an inner variable
@@ -41,10 +42,10 @@
 struct local {
 	char *name;	  /* in the form of struct text (base/text.h) */
 	size_t depth;	  /* 0: in the frame's own environment; 1: in the next enclosing environment; and so on */
-	uint64_t ep;	  /* of the variable's environment, where this is now: on the stack or on the heap */
+	uint64_t ep;	  /* of the variable's environment, which can be on the stack or on the heap */
 	uint64_t value;	  /* the VALUE */
 	bool readable;	  /* `value` is known */
-	bool is_value;	  /* false: the word is something that programs do not see ("...", since 3.4) */
+	bool is_value;	  /* false: programs cannot see what the word contains ("...", since 3.4) */
 	bool in_register; /* a JIT may keep the variable in a register */
 	bool maybe_block; /* see VALUE_OR_BLOCK of trace/details.h */
 };
@@ -63,7 +64,7 @@ struct locals {
  * Reads the local variables of a frame of Ruby code. Words of environments are read as data that changes, and code and names
  * as data that lasts (memory/memory.h).
  *   in_registers  the frame is the innermost, and may run code of a JIT
- *   ret           the caller frees it with locals_clear(), also after a failure
+ *   ret           the caller frees it with locals_clear(), even after a failure
  * Returns false if there is not enough memory.
  */
 bool locals_read(const struct ruby *ruby, const struct frame *frame, bool in_registers, struct locals *ret);

@@ -1,10 +1,11 @@
 /*
- * Ruby's Mutexes, Queues and ConditionVariables, and the lists of those who wait for them. Based on Ruby's sources, 1.9.3
- * to 4.0.5 and head: thread_sync.c (rb_mutex_t, struct sync_waiter, rb_queue, rb_szqueue), thread.c (rb_mutex_t up to 2.3,
- * thread_join), vm_core.h (rb_thread_t.keeping_mutexes, locking_mutex, join_list), ext/monitor/monitor.c.
+ * Ruby's Mutexes, Queues and ConditionVariables, and the lists of the threads and fibers that wait for them. Based on
+ * Ruby's sources, 1.9.3 to 4.0.5 and head: thread_sync.c (rb_mutex_t, struct sync_waiter, rb_queue, rb_szqueue),
+ * thread.c (rb_mutex_t up to 2.3, thread_join), vm_core.h (rb_thread_t.keeping_mutexes, locking_mutex, join_list),
+ * ext/monitor/monitor.c.
  *
  * The lists are in the target's memory, so a list can be circular or very long. All functions together take at most
- * LOCKS_STEPS steps. When no steps are left, a search ends as if the list ended there.
+ * LOCKS_STEPS steps. When no steps are left, a search ends as if it had reached the end of the list.
  */
 #ifndef RBDUMP_LOCKS_H
 #define RBDUMP_LOCKS_H
@@ -50,17 +51,18 @@ struct lock_owner {
 bool locks_owner(const struct locks *locks, uint64_t mutex, struct lock_owner *ret);
 
 /*
- * Whether a thread is in the list of those who wait for a Mutex. Up to 2.4 there is no list. In these Rubies, the result
- * shows only whether any thread waits for the Mutex.
+ * Whether a thread is in the list of the threads and fibers that wait for a Mutex. Up to 2.4 there is no list. In these
+ * Rubies, the result shows only whether any thread waits for the Mutex.
  *   fiber  the fiber that waits, if it waits in a hook of a fiber scheduler; 0: any fiber of the thread
  */
 bool locks_mutex_has_waiter(struct locks *locks, uint64_t mutex, uint64_t thread, uint64_t fiber);
 
-/* Whether the thread `waiter` is in the list of those who wait for the end of a thread. */
+/* Whether the thread `waiter` is in the list of the threads and fibers that wait for the end of `thread`. */
 bool locks_is_joined_by(struct locks *locks, uint64_t thread, uint64_t waiter);
 
 /*
- * The Mutexes that a thread and its fibers hold, the last locked first. Returns how many there are, at most `max`.
+ * The Mutexes that a thread and its fibers hold. The Mutex that was locked last is the first in the list. Returns the
+ * number of Mutexes, at most `max`.
  *   mutexes  receives the addresses (rb_mutex_t)
  */
 size_t locks_held(struct locks *locks, uint64_t thread, uint64_t *mutexes, size_t max);

@@ -1,5 +1,5 @@
 /*
- * Where Ruby's machine code meets Ruby's objects: the C functions that implement methods, and the function that
+ * Relates Ruby's machine code to Ruby's objects: finds the C functions that implement methods, and the function that
  * interprets code. Based on Ruby's sources, 1.9.3 to 4.0.5: method.h (rb_method_cfunc_t), vm_core.h, vm_insnhelper.c,
  * vm_eval.c.
  */
@@ -20,13 +20,13 @@ uint64_t machine_implementation(struct access *access, uint64_t method);
  */
 uint64_t machine_first_instruction(struct access *access, uint64_t iseq);
 
-/* Whether a function of Ruby with this name calls methods that are written in C. */
+/* Whether `name` is the name of a function of Ruby that calls methods that are written in C. */
 bool machine_calls_c(const char *name);
 
-/* Whether a function of Ruby with this name interprets code. */
+/* Whether `name` is the name of the function of Ruby that interprets code. */
 bool machine_interprets(const char *name);
 
-/* Whether a function of Ruby with this name is vm_exec(), which calls the function that interprets code (vm.c). */
+/* Whether `name` is the name of vm_exec(), the function of Ruby that calls the function that interprets code (vm.c). */
 bool machine_executes(const char *name);
 
 #endif

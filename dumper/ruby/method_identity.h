@@ -9,7 +9,7 @@
  * two definitions. So the definition's address, the names and the owner must be the same, too. If all of these are the
  * same at two moments, the definition was alive between these moments. A definition keeps its code alive, and this code
  * keeps the code of all its blocks alive. But a compaction can move this code, and put other code in its place. So the
- * code must have the same body, too. A body never moves. As long as code is alive, its body belongs to no other code.
+ * code must have the same body, too. A body never moves. As long as code is alive, no other code has the same body.
  *
  * The memory of a definition that was freed may still contain the definition's serial. A stack copy can contain bytes
  * of the method entry, of the definition or of the code. If so, the bytes in the stack copy must give the same

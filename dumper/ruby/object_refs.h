@@ -11,15 +11,15 @@
 #include "ruby/refs_walk.h"
 
 /*
- * Reads what is needed for the references of all objects. Returns false if there is not enough memory. The caller frees
- * `ret` with object_refs_clear(). The caller keeps `ruby` and ruby->memory until then.
+ * Reads the data that is needed to find the references of objects. Returns false if there is not enough memory. The
+ * caller frees `ret` with object_refs_clear(). The caller keeps `ruby` and ruby->memory until then.
  */
 bool object_refs_read(const struct ruby *ruby, struct object_refs *ret);
 void object_refs_clear(struct object_refs *refs);
 
 /*
  * Calls `visit` for each reference of an object.
- *   access  for the structs outside the slot
+ *   access  for reading the structs outside the slot
  * Returns whether all references are known. Some are not known if only C code knows them (data_refs.h), if the layout lacks
  * a member, if a struct cannot be read or cannot be right, or if the object would need more steps than one object may take.
  */
@@ -33,7 +33,7 @@ enum refs_round { REFS_STRUCTS, REFS_ENTRIES, REFS_ROUNDS };
  * Returns the address of memory outside the slot that object_refs_each() will read, and its length in bytes. Returns 0 if
  * there is no such memory in this round, or if its address is not known. The caller can copy this memory for many objects at
  * once. Memory that is not copied in advance is copied when it is read.
- *   access  for the memory that was copied in the previous round
+ *   access  for reading the memory that was copied in the previous round
  */
 uint64_t object_refs_wants(struct object_refs *refs, struct access *access, const struct object_slot *slot,
 			   enum refs_round round, uint64_t *length);

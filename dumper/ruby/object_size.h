@@ -24,7 +24,7 @@
 /* How the size of an object is computed. This depends on the object's type. */
 enum object_size_kind {
 	SIZE_NOTHING, /* the object owns nothing */
-	SIZE_UNKNOWN, /* T_NODE, up to 2.4: only some of them own memory (gc.c, obj_free) */
+	SIZE_UNKNOWN, /* T_NODE, up to 2.4: only some T_NODEs own memory (gc.c, obj_free) */
 	SIZE_STRING,
 	SIZE_ARRAY,
 	SIZE_OBJECT,
@@ -41,16 +41,16 @@ enum object_size_kind {
 	SIZE_DATA,
 };
 
-/* What is needed for the sizes of all objects of one Ruby. */
+/* The data that is needed to compute the sizes of the objects of one Ruby. */
 struct object_sizes {
 	const struct layout *layout;
 	uint8_t kinds[OBJECT_TYPES]; /* enum object_size_kind, by RUBY_T_ type */
 	struct ivars ivars;
 	struct data_types types;
-	uint64_t owned_max; /* more bytes than an object can own; the caller can set a smaller number */
+	uint64_t owned_max; /* a larger number of bytes must be wrong; the caller can set a smaller limit */
 	/*
-	 * How many entries of tables may still be read. The caller sets `left`, for example again for each page of the
-	 * heap.
+	 * How many entries of tables may still be read. The caller can set this member again, for example for each page
+	 * of the heap.
 	 */
 	struct steps steps;
 };
@@ -66,8 +66,8 @@ struct object_sizes {
 #define OBJECT_SIZE_FEW	   256u
 
 /*
- * Reads what is needed for the sizes of all objects. Returns false if there is not enough memory. The caller frees
- * `ret` with object_sizes_clear(). The caller keeps ruby->memory until then.
+ * Reads the data that is needed to compute the sizes of objects. Returns false if there is not enough memory. The
+ * caller frees `ret` with object_sizes_clear(). The caller keeps ruby->memory until then.
  */
 bool object_sizes_read(const struct ruby *ruby, struct object_sizes *ret);
 void object_sizes_clear(struct object_sizes *sizes);
@@ -92,7 +92,7 @@ bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags);
 
 /*
  * Computes how many bytes an object owns outside its slot.
- *   access  for the structs outside the slot
+ *   access  for reading the structs outside the slot
  *   owned   receives the number of bytes, at most sizes->owned_max. If the number is not known exactly, receives the number
  *           of bytes that are known
  * Returns whether the number is exact. It is not exact in these cases, and in a few others:

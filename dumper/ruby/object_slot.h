@@ -16,10 +16,16 @@
 /* More than the number of types: RUBY_T_MASK has five bits (value_type.h, v1_9_3_0 to v4_0_5 and head). */
 #define OBJECT_TYPES 64u
 
-/* include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to v3_1_7. Later, this number depends on the size of the slot. */
+/*
+ * How many instance variables fit into the slot of an object: include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to
+ * v3_1_7. Later, this number depends on the size of the slot.
+ */
 #define OBJECT_EMBEDDED_IVARS 3u
 
-/* hash.c, RHASH_AR_TABLE_MAX_SIZE, v2_6_0 to v4_0_5 and head: the most pairs in a small Hash; and the most words in a pair. */
+/*
+ * The maximum number of pairs in a small Hash (hash.c, RHASH_AR_TABLE_MAX_SIZE, v2_6_0 to v4_0_5 and head), and the
+ * maximum number of words in a pair.
+ */
 #define HASH_PAIRS	8u
 #define HASH_PAIR_WORDS 3u
 
@@ -29,9 +35,9 @@ struct object_slot {
 	uint64_t size; /* of the slot; at least 16 */
 };
 
-/* Where the pairs are in an ar_table. */
+/* The position of the pairs in an ar_table. */
 struct hash_pairs {
-	uint64_t offset; /* of the first key; the word behind a key is its value */
+	uint64_t offset; /* of the first key; the word after a key is the value */
 	uint64_t words;	 /* from one key to the next, at most HASH_PAIR_WORDS */
 };
 
@@ -77,9 +83,9 @@ static inline bool slot_has_flag(const struct layout *layout, uint64_t flags, en
 bool slot_is(const struct layout *layout, uint64_t flags, enum layout_enumerator_id type);
 
 /*
- * How many members a T_STRUCT has in its slot; 0: they are elsewhere. Returns false if the layout lacks the mask of this
- * number (RSTRUCT_EMBED_LEN_MASK). The number begins at the lowest bit of the mask. RSTRUCT_EMBED_LEN_SHIFT is not used,
- * because up to 2.2 no layout has it.
+ * How many members a T_STRUCT has in its slot; 0: the members are outside the slot. Returns false if the layout lacks
+ * the mask of this number (RSTRUCT_EMBED_LEN_MASK). The number begins at the lowest bit of the mask.
+ * RSTRUCT_EMBED_LEN_SHIFT is not used, because up to 2.2 no layout has it.
  */
 bool slot_struct_length(const struct layout *layout, uint64_t flags, uint64_t *length);
 
@@ -89,7 +95,7 @@ uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slo
 /* The address of the ar_table of a T_HASH that has no st_table; 0 if it has none. */
 uint64_t slot_hash_ar(const struct layout *layout, const struct object_slot *slot);
 
-/* Finds out where the pairs are in the ar_tables of this Ruby. Returns false if this is not known. */
+/* Finds the position of the pairs in the ar_tables of this Ruby. Returns false if the position is not known. */
 bool slot_hash_pairs(const struct layout *layout, struct hash_pairs *ret);
 
 /* The bytes of some pairs, from the first key to the last value. */

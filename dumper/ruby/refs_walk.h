@@ -94,7 +94,8 @@ struct refs_walk {
 
 /*
  * Calls `visit` for a reference, if `value` can be an object. Does not call `visit` for a conservative reference of an
- * object to itself. Many structs contain such a reference. A collector need not mark it, and it keeps nothing alive.
+ * object to itself. Many structs contain such a reference. A collector need not mark such a reference, because it does
+ * not keep any other object alive.
  */
 void refs_give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name,
 	       enum ref_certainty certainty);

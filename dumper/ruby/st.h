@@ -11,7 +11,7 @@
 
 #include "ruby/access.h"
 
-/* st_each() calls this function for each entry. The function returns false to stop. */
+/* st_each() calls this function for each entry. If the function returns false, st_each() stops. */
 typedef bool st_visit(void *context, struct access *access, uint64_t key, uint64_t record);
 
 /*
@@ -50,8 +50,8 @@ bool st_size(struct access *access, uint64_t table, uint64_t *ret);
 
 /*
  * Whether this Ruby stores methods, constants and global variables in rb_id_tables. Ruby 2.3 and later do. Older Rubies
- * store them in st_tables. Layouts for 2.3 and 2.4 lack the members of rb_id_table. But these layouts have the table of
- * the methods that can be called. Ruby has this table since 2.3, too.
+ * store them in st_tables. Layouts for 2.3 and 2.4 lack the members of rb_id_table. But these layouts have the member
+ * callable_m_tbl, which Ruby has also had since 2.3. So the function tests for this member, too.
  */
 bool st_replaced_by_id_tables(const struct layout *layout);
 

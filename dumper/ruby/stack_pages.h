@@ -14,8 +14,8 @@
  * Copies pages into the memory of `ruby`. Pages that this memory already has are not copied again. The pages contain
  * the execution contexts, their control frames, and the environments on their stacks. The pages also contain the data
  * that a blocked thread has on its native stack. The following is not copied: unreadable data, stacks that fail
- * validate_stack(), the data of ZJIT on native stacks, data beyond a total of 64 MiB, and data for which rbdump has no
- * memory.
+ * validate_stack(), the data of ZJIT on native stacks, data beyond a total of 64 MiB, and data for which rbdump does
+ * not have enough memory.
  *   fibers  the suspended fibers whose stacks are copied, too; can be NULL
  */
 void stack_pages_fetch(const struct ruby *ruby, const struct ruby_threads *threads, const struct ruby_fibers *fibers);

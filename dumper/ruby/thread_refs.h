@@ -2,14 +2,14 @@
  * The references of a Thread and of a Fiber: the members of their structs and of their execution contexts, the members
  * of their control frames, and the words of their VM stacks. The words of native stacks, the registers, and all other
  * words of the structs are given as conservative references. Ruby's collector looks at native stacks and registers in
- * the same way. While a thread runs on a native stack, only the thread's registers show how far the stack goes.
- * heap_roots.h reads these registers.
+ * the same way. While a thread runs on a native stack, only the thread's registers show where the used part of the
+ * stack ends. The functions of heap_roots.h read these registers.
  *
  * These functions give the references of an execution context only if the caller has set `contexts` in struct
  * object_refs.
  *
  * A thread keeps the stack of its fiber alive. If the program has a Fiber object for this fiber, the thread refers to
- * the Fiber object, and the Fiber object keeps the stack.
+ * the Fiber object, and the Fiber object keeps the stack alive.
  *
  * Based on Ruby's sources, 2.5.0 to 4.0.5: vm.c (thread_mark, rb_execution_context_mark), cont.c (rb_fiber_mark_self,
  * fiber_mark, cont_mark), gc.c (rb_gc_mark_machine_stack, since 3.4 rb_gc_mark_machine_context).

@@ -57,8 +57,8 @@ uint64_t threads_ractor(const struct ruby *ruby, uint64_t address);
 
 /*
  * The state of a thread that is not running. The state depends on three facts: the thread's status, whether the thread
- * is in a blocking region, and whether the thread is in the queue for a GVL. STATE_UNKNOWN if, according to these
- * facts, the thread is able to run.
+ * is in a blocking region, and whether the thread is in the queue for a GVL. The state is STATE_UNKNOWN if, according
+ * to these facts, the thread is able to run.
  */
 enum trace_state threads_state_of(const struct layout *layout, uint64_t status, bool blocking, bool queued);
 

@@ -6,7 +6,7 @@
  * wait: for example, `pop` of a Thread::Queue, `enter` of a Monitor, or `join` of a Thread.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: thread_sync.c and thread_sync.rb, thread.c, process.c,
- * ext/monitor/monitor.c; and plain_locks.h.
+ * ext/monitor/monitor.c. For the locks of older Rubies, see plain_locks.h.
  */
 #ifndef RBDUMP_WAIT_FRAMES_H
 #define RBDUMP_WAIT_FRAMES_H

@@ -34,10 +34,10 @@ bool decoder_look_again(struct decoder *decoder);
 
 /*
  * Decodes a sample. The caller frees the `frames` of the result. The strings of the frames are valid until the next
- * call of decoder_decode(). The next call drops all strings if the strings take too much memory. The verdict of the
- * result takes all checks into account. For a sample from an unchecked source (source.h), some checks are omitted
- * (`unchecked` in ruby/ruby.h). If the names might have changed since the sample was taken, the result has no frames.
- * If `lacks_innermost` is set in the sample, the result does not contain the innermost frame.
+ * call of decoder_decode(), because that call drops all strings if they take too much memory. The verdict of the result
+ * takes all checks into account. For a sample from an unchecked source (source.h), some checks are omitted (`unchecked`
+ * in ruby/ruby.h). If the names might have changed since the sample was taken, the result has no frames. If
+ * `lacks_innermost` is set in the sample, the result does not contain the innermost frame.
  *   holds  receives true if the stack is complete, and if it is certain that no object to which the stack refers was
  *          freed or moved between the sample and the decoding. Otherwise receives false. If `*holds` is true, every
  *          stack with the same fingerprint has the same frames until the next collection (see

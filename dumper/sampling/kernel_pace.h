@@ -5,9 +5,9 @@
  * soon, before a garbage collection begins. A stack is new if it is not in the stack cache (stack_cache.h). The program
  * wakes rbdump for each stack if three conditions are true: the rate is at most KERNEL_RATE_WAKES, rbdump has found a
  * new stack in the last 0.1 s, and a collection had begun in the five seconds before this new stack. The program also
- * does so for ten seconds after a call of kernel_pace_ask(). In all other cases, if there are few stacks, the program
- * wakes rbdump only for the stacks of running threads. If there are many stacks, the program does not wake rbdump at
- * all.
+ * wakes rbdump for each stack for ten seconds after a call of kernel_pace_ask(). In all other cases, if there are few
+ * stacks, the program wakes rbdump only for the stacks of running threads. If there are many stacks, the program does
+ * not wake rbdump at all.
  */
 #ifndef RBDUMP_KERNEL_PACE_H
 #define RBDUMP_KERNEL_PACE_H
@@ -70,7 +70,7 @@ void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t clock_
  * from 0.1 to 0.2 s. A flush assigns the time since the last clock interrupt to the stack of this interrupt, and not to
  * the stack of the next interrupt (time_line.h). If all flushes were at the same point of a loop in the target, this
  * time would always be assigned to the same methods.
- *   random  the state of base/random.h
+ *   random  the state of the random number generator (base/random.h)
  */
 uint64_t kernel_pace_next_flush(uint64_t now_ns, uint64_t *random);
 

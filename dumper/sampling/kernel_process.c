@@ -49,7 +49,7 @@ struct error *kernel_process_facts(const struct ruby *ruby, const struct stack_c
 
 	*ret = (struct kernel_facts){0};
 	if (!collections_read(ruby).told)
-		return cannot("rbdump cannot tell when the process collects garbage, so methods might get wrong names");
+		return cannot("rbdump cannot know when the process collects garbage, so methods might get wrong names");
 	if (stack_objects_are_native(copy))
 		return cannot("this Ruby may use ZJIT, which keeps parts of frames on the native stack");
 	if (!stack_copy_kernel_facts(copy, ret))

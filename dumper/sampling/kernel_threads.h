@@ -21,13 +21,15 @@ struct kernel_follow {
 	uint32_t wait_slot; /* the slot with the stack of the wait that began at `wait_ns`; TIME_NONE: no such stack */
 	uint64_t wait_ns;
 	uint32_t lost; /* `lost` of struct kernel_head, from the last record that was taken for the thread */
-	/* how often the thread left its CPU in each of the ways, since the last kernel_threads_choose_waits() */
+	/*
+	 * for each way to leave a CPU: how often the thread left its CPU since the last kernel_threads_choose_waits()
+	 */
 	unsigned int outs[KERNEL_LEAVES];
 	double chances[KERNEL_LEAVES]; /* as in kernel_maps_set_chances() */
 	bool listed;		       /* the thread was in the list of threads when the list was last read */
 	bool taken;		       /* a record of the thread was taken */
 	uint64_t gone_ns; /* when rbdump first read a list of threads without this thread; 0: no such list */
-	/* the thread and its time line have ended, but the last pieces may not have been taken yet */
+	/* the thread and its time line have ended, but the last pieces of the time line may not have been taken yet */
 	bool ended;
 };
 
@@ -81,8 +83,8 @@ void kernel_threads_sweep(struct kernel_threads *threads);
 void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool is_now);
 
 /*
- * Notes that a thread without an entry has run. After this, kernel_threads_keep() reads the list of threads again as
- * soon as its `now_ns` is not before the time at which kernel_threads_want() was called.
+ * Notes that a thread without an entry has run. After this, kernel_threads_keep() reads the list of threads again in
+ * the first call whose `now_ns` is not before the time of the call of kernel_threads_want().
  */
 void kernel_threads_want(struct kernel_threads *threads, pid_t tid);
 

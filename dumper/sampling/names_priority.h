@@ -5,7 +5,8 @@
  * takes samples has a higher real-time priority. The thread that finds names keeps its real-time priority only as long
  * as its CPU time is within a limit. This limit is the share of one CPU that sampling may use in this process
  * (cpu_limit_share()), but at most a tenth of one CPU. When the thread that finds names has used up this CPU time, it
- * gets its original priority. The thread gets its real-time priority back when some CPU time is available again.
+ * gets its original priority. The thread gets its real-time priority back when the limit allows the thread more CPU
+ * time.
  *
  * Only the thread that finds names may call these functions.
  */
@@ -18,8 +19,8 @@
 #include "sampling/cpu_limit.h"
 
 /*
- * Before the first call of names_priority_keep(), all members must be zero. At that time, the thread has its original
- * priority.
+ * Before the first call of names_priority_keep(), all members must be zero. Until that call, the thread has its
+ * original priority.
  */
 struct names_priority {
 	struct cpu_limit limit;

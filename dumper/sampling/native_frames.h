@@ -13,12 +13,12 @@
  *   machine code has called. rbdump recognizes such machine code, because its memory is executable and is not mapped
  *   from a file.
  *
- * The C function that implements a method can end with a tail call. Then the C function is no longer on the native
- * stack. In this case, rbdump looks for the functions of Ruby that call the C functions of methods. rbdump omits these
- * functions of Ruby, and all functions further out on the native stack. rbdump recognizes such a function of Ruby by
- * its name, or because in other samples, the function was between the C function of a method and vm_exec_core. If
- * rbdump finds no such function, and cannot tell which native functions belong to the method, rbdump keeps only the
- * innermost function, and sets `cut`.
+ * The C function that implements a method can end with a tail call. After the tail call, the C function is no longer on
+ * the native stack. In this case, rbdump looks for the functions of the interpreter that call the C functions of
+ * methods. rbdump omits these functions of the interpreter, and all functions further out on the native stack. rbdump
+ * recognizes some of these functions of the interpreter by their names. It recognizes others because they were between
+ * the C function of a method and vm_exec_core in other samples. If rbdump finds no such function, and cannot tell which
+ * native functions belong to the method, rbdump keeps only the innermost function, and sets `cut`.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5: method.h (rb_method_definition_t: `body.cfunc.func` and `body.iseq.iseqptr`
  * are both the first member of `body`), vm_exec.h (OPT_DIRECT_THREADED_CODE), vm.c (vm_exec).

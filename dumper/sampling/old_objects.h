@@ -27,9 +27,9 @@ void old_objects_destroy(struct old_objects *objects);		     /* NULL is fine */
 void old_objects_forget(struct old_objects *objects);
 
 /*
- * Tells the table when a stack was copied. Call this function before the table is searched for the objects or frames of
- * this stack. If the address of an object in the table may have contained another object when the stack was copied,
- * forgets all objects.
+ * Tells the table for which moment it is used: the moment when a stack was copied. Call this function before the table
+ * is searched for the objects or frames of this stack. If other objects may have been at the addresses in the table
+ * when the stack was copied, forgets all objects.
  *   then  the state of the garbage collector when the stack was copied
  */
 void old_objects_at(struct old_objects *objects, const struct collections *then);
@@ -62,10 +62,10 @@ const struct known_stack *old_objects_frames(const struct old_objects *objects);
 
 /*
  * Adds the frames of a checked stack to the known frames. A frame is added only if its code and its method entry were
- * already in the table at `read_ns`. The last call of old_objects_look() must have been for this stack. For each added
- * frame of Ruby code, the table also remembers that the frame's code and the frame's method entry can belong to the
- * same frame. So this pair of code and method entry is not checked again.
- *   read_ns  when the oldest bytes that the check has used were read, by CLOCK_MONOTONIC
+ * already in the table at the time `read_ns`. The last call of old_objects_look() must have been for this stack. For
+ * each added frame of Ruby code, the table also remembers that the frame's code and the frame's method entry can belong
+ * to the same frame. So this pair of code and method entry is not checked again.
+ *   read_ns  the check has used only bytes that were read at this time (CLOCK_MONOTONIC) or later
  * Returns true if a frame was not added, and the only reason was that its code or its method entry came into the table
  * after `read_ns`.
  */
@@ -75,7 +75,7 @@ bool old_objects_note_checked(struct old_objects *objects, const struct stack_co
 /*
  * Notes that `callee` agrees with the call site in `caller` (ruby/call_site.h). `caller` and `callee` are the two
  * innermost frames of a stack. Does nothing if the code of `caller` or the method entry of `callee` was not yet in the
- * table at `read_ns`.
+ * table at the time `read_ns`.
  */
 void old_objects_note_call(struct old_objects *objects, const struct frame *caller, const struct frame *callee,
 			   uint64_t read_ns);

@@ -15,9 +15,9 @@ struct quiet {
 	bool may_be;		    /* whether the next round can be quiet */
 	size_t running_at;	    /* index of the running thread in the watched list; SIZE_MAX: no thread runs */
 	struct ruby_thread running; /* the running thread */
-	/* the words that show whether Ruby's list of threads has changed; set only if a thread is running */
+	/* the words of memory that show whether Ruby's list of threads has changed; set only if a thread is running */
 	struct thread_words words;
-	/* Indexes into the watched list: the threads that are checked one by one. */
+	/* The indexes, in the watched list, of the threads that are checked one by one. */
 	size_t few[SLEEP_GUARD_FEW], nr_few;
 	bool any_guarded;  /* whether the sleep guard watches any thread */
 	uint64_t since_ns; /* when all threads were last checked: ns since `origin` (sampling/rounds.h) */

@@ -15,7 +15,11 @@
 #include <stdint.h>
 
 struct remote_reads {
-	/* how many of the latest stacks in a row were in the cache; at most a little more than `wanted_in_a_row` */
+	/*
+	 * How many stacks in a row were in the cache. Stacks for which a remote read was tried are not counted. But if
+	 * a remote read was tried in vain for a new stack, the number is reduced. The number is at most a little more
+	 * than `wanted_in_a_row`.
+	 */
 	unsigned int in_a_row;
 	unsigned int wanted_in_a_row; /* how large `in_a_row` must be before remote reads are allowed */
 	/* how many remote reads have been tried since a remote read was last omitted on purpose */

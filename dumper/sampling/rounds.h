@@ -5,7 +5,7 @@
  * state of the thread according to Ruby, the state according to the kernel, and the stack. The stack of a sleeping
  * thread is copied without stopping the thread. If a sleeping thread has not run since the previous round, its stack is
  * not copied again. A running thread is sampled by the source that `struct rounds_options` names. In a quiet round
- * (quiet.h), rbdump reads only the stack of the running thread and a few other words.
+ * (quiet.h), rbdump reads only the stack of the running thread and a few other words of memory.
  *
  * A struct rounds belongs to one thread of rbdump at a time.
  */
@@ -20,7 +20,7 @@ struct rounds;
 struct rounds_options {
 	double rate;		     /* rounds per second */
 	const struct source *source; /* the source for running threads */
-	struct timespec origin;	     /* the CLOCK_MONOTONIC time that is time 0 of all observations */
+	struct timespec origin;	     /* time 0 of all observations, by CLOCK_MONOTONIC */
 	/*
 	 * Whether samples have copies of native stacks, for native frames (native_frames.h). If true, the observation
 	 * of a cache hit also has a sample.

@@ -68,8 +68,9 @@ struct sample_cache {
 #define NATIVE_COPY_MAX 8192u
 
 /*
- * The data from which native frames are found (native_frames.h). The memory belongs to the sampler, or to a record of
- * the kernel. The memory is valid until the next sample is taken, or until the record is released.
+ * The data from which native frames are found (native_frames.h). The memory that the pointers lead to belongs to the
+ * sampler, or to a record of the kernel. This memory is valid until the next sample is taken, or until the record is
+ * released.
  */
 struct native_copy {
 	struct unwind_registers registers; /* if `known` is 0, there is no copy */
@@ -79,7 +80,7 @@ struct native_copy {
 	size_t nr_functions;
 };
 
-/* Returns the registers of a stopped or interrupted thread, for the unwinder. All of them are known. */
+/* Returns the registers of a stopped or interrupted thread, for the unwinder. All of these registers are known. */
 struct unwind_registers sample_registers(const struct user_regs_struct *registers);
 
 /* How much effort it took to get a sample. */

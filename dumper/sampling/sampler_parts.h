@@ -35,7 +35,7 @@ struct sampler {
 	bool has_fetched;
 	/*
 	 * If old_objects_note_checked() returns true, the sampler reads code again (copy_check_renew()). But the
-	 * sampler does this only if it last began to read code more than this many ns ago.
+	 * sampler does so only if more than `late_ns` ns have passed since it last began to read code.
 	 */
 	uint64_t late_ns;
 	uint64_t low, high; /* the file that contains Ruby is mapped at [low, high) */

@@ -17,7 +17,7 @@ struct sampler;
 struct source {
 	const char *name;
 	bool pauses; /* the source stops the thread */
-	/* the source reads a running thread's stack until two copies agree, or the time limit is over */
+	/* the source reads a running thread's stack again until two copies agree, or until the time limit is over */
 	bool retries;
 	bool unchecked; /* the source does not check whether the copy is consistent */
 	bool in_kernel; /* the kernel decides when a sample is taken (kernel_sample.h), so `take` is NULL */
@@ -36,7 +36,10 @@ struct source {
  */
 extern const struct source source_paused;
 
-/* Reads the stack twice in one system call. Repeats this until both copies are the same, or the time limit is over. */
+/*
+ * Reads the stack twice in one system call. Repeats this call until both copies are the same, or until the time limit is
+ * over.
+ */
 extern const struct source source_double;
 
 /*

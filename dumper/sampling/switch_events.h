@@ -1,6 +1,6 @@
 /*
- * Finds out whether the kernel has given a CPU to any thread of a set. A thread that has fallen asleep and has not been
- * given a CPU since then has not run. So such a thread need not be checked individually. The kernel reports context
+ * Finds out whether the kernel has given a CPU to any thread of a set. If a thread has fallen asleep, and has not been
+ * given a CPU since then, it has not run. So such a thread need not be checked individually. The kernel reports context
  * switches as they happen (perf_event_open(2), PERF_RECORD_SWITCH). So checking a set costs the same for a thousand
  * threads as for one thread. A thread can also be watched alone, outside of a set. Checking a thread that is watched
  * alone requires no system call.

@@ -1,5 +1,5 @@
 /*
- * Derives a thread's state, as recordings show it, from what Ruby and the kernel say about the thread.
+ * Derives the state of a thread from what Ruby and the kernel say about the thread. Recordings show this state.
  */
 #ifndef RBDUMP_THREAD_STATE_H
 #define RBDUMP_THREAD_STATE_H

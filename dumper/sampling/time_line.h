@@ -18,27 +18,29 @@
  * random: the more of its claim was used, the more likely the stack is chosen. If the claims of all stacks together are
  * too short for the piece, the piece may also get one of the nearest stacks, even if its claim is used up. In this
  * case, the larger the first claim of a stack was, the more likely the stack is chosen. All stacks since the last
- * time_line_resolve() are considered. Of the older stacks, rbdump keeps only the stacks that have a claim and the last
- * TIME_NEAR stacks, but at most TIME_CLOCKS stacks. If there was no interrupt in the last TIME_CLOCKS_NS, the piece
- * gets the stack of the next wait or the previous wait.
+ * time_line_resolve() are considered. Of the older stacks, rbdump keeps the last TIME_NEAR stacks, and also the stacks
+ * that have a claim, but at most TIME_CLOCKS stacks in total. If there was no interrupt in the last TIME_CLOCKS_NS
+ * nanoseconds of the time line, the piece gets the stack of the next wait. If there is no next wait, it gets the stack
+ * of the previous wait.
  *
  * The thread's stack is copied only at some of its waits. These waits are chosen at random. A wait without a stack gets
- * the stack of another wait, which ended at most TIME_OLD_NS ago. Only waits with the same state and the same system
- * call are considered. Their lengths are compared with the length of the wait without a stack. If some lengths differ
- * by a factor of less than 1.25, one of these similar waits is chosen at random. Otherwise, the wait with the most
- * similar length is chosen. As a result, each stack gets about the time that it would get if stacks were copied at all
- * waits.
+ * the stack of another wait. The other wait ended after the previous time_line_resolve(), or at most TIME_OLD_NS before
+ * it. Only waits with the same state and the same system call are considered. Their lengths are compared with the
+ * length of the wait without a stack. If some lengths differ by a factor of less than 1.25, one of these similar waits
+ * is chosen at random. Otherwise, the wait with the most similar length is chosen. As a result, each stack gets about
+ * the time that it would get if stacks were copied at all waits.
  *
  * A thread that was preempted waits for a CPU. If the stack at the end of its CPU time was copied, this wait gets that
  * stack. Otherwise, it gets a stack in the same way as other waits: from another time when the thread was preempted and
- * waited for about as long. If the stack at the end of the CPU time was chosen but not copied, the wait gets this stack
- * only if there is no such other time. The reason: on a busy machine, a thread can wait for a CPU for much longer than
- * it runs. If the wait always got the chosen stack, a few stacks from clock interrupts would stand for all of this
+ * waited for about as long. If there is no such other time, the wait gets the stack that was chosen for the end of the
+ * CPU time. This stack is not the first choice, because on a busy machine, a thread can wait for a CPU for much longer
+ * than it runs. If the wait always got the chosen stack, a few stacks from clock interrupts would stand for all of this
  * waiting time.
  *
  * If a stack was chosen for a piece in one of the ways that the last three paragraphs describe, the piece is marked as
- * estimated. The only exception is the wait of a preempted thread that gets the stack that was copied at the end of its
- * CPU time. A chosen stack was copied outside the piece, so the thread may have had another stack during the piece.
+ * estimated. There is one exception: if the wait of a preempted thread gets the stack that was copied at the end of its
+ * CPU time, the wait is not marked. A chosen stack was copied outside the piece, so the thread may have had another
+ * stack during the piece.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
  * observation). Each time line may be used by only one thread of rbdump.
@@ -58,12 +60,12 @@
 #define TIME_NONE  UINT32_MAX
 
 /*
- * TIME_OLD_NS: a wait without a stack can be given the stack of another wait only if that stack is at most this old, in
- * ns. TIME_WAITS: the maximum number of earlier waits that are kept with their stacks; fewer are kept if more than half
- * of all slots are in use. TIME_LIKE: the maximum number of kept waits that have the same state, the same system call,
- * and lengths between the same two powers of two. TIME_CLOCKS: the maximum number of stacks that are kept from earlier
- * clock interrupts. TIME_CLOCKS_NS: the maximum age of these stacks, in ns. TIME_NEAR: how many stacks before a piece,
- * and how many stacks after the piece, count as its nearest stacks.
+ * TIME_OLD_NS: time_line_resolve() drops the stacks of waits that ended more than this many ns ago. TIME_WAITS: the
+ * maximum number of earlier waits that are kept with their stacks; fewer are kept if more than half of all slots are in
+ * use. TIME_LIKE: the maximum number of kept waits that have the same state, the same system call, and lengths between
+ * the same two powers of two. TIME_CLOCKS: the maximum number of stacks that are kept from earlier clock interrupts.
+ * TIME_CLOCKS_NS: the maximum age of these stacks, in ns. TIME_NEAR: how many stacks before a piece, and how many
+ * stacks after the piece, count as its nearest stacks.
  */
 #define TIME_OLD_NS    UINT64_C(5000000000)
 #define TIME_WAITS     64u

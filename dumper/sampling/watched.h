@@ -13,8 +13,8 @@ struct watched {
 	uint64_t noted_tid; /* the tid that Ruby stores; changes if the Ruby thread gets another native thread */
 	uint64_t pthread;   /* the pthread_t that Ruby stores; changes if the Ruby thread gets another native thread */
 	/*
-	 * The result of the task_look() call before the stack was last copied. All members are zero if the thread did
-	 * not sleep during that copy.
+	 * What task_look() returned just before the stack was last copied. All members are zero if the thread did not
+	 * sleep during that copy.
 	 */
 	struct task_look look;
 	bool has_stack;		   /* the last sample had a stack, which was added to the queue */

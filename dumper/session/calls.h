@@ -1,5 +1,5 @@
 /*
- * Adds to a trace the system call that each thread is in, and a description of each descriptor of the call.
+ * Adds data to a trace: the system call that each thread is in, and a description of each descriptor of the call.
  *
  * The calls and the descriptors are read after the pause of the target, so the pause does not get longer. The call of a
  * thread belongs to its stack only if the thread has not run since its stack was copied. To find this out, rbdump uses
@@ -34,8 +34,8 @@ void session_add_calls(const struct session *session, unsigned int time_limit_s,
 
 /*
  * Notes which threads of a target sleep. If the target is not stopped, call this function before the stacks are copied.
- * `ret` maps the tid of each sleeping thread to how often the kernel has given the thread a CPU. The caller frees `ret`.
- * If there is not enough memory, some threads are missing from `ret`.
+ * For each sleeping thread, `ret` maps the tid to the number of times that the kernel has given the thread a CPU. The
+ * caller frees `ret`. If there is not enough memory, some threads are missing from `ret`.
  */
 void calls_note_sleepers(pid_t pid, struct address_map *ret);
 

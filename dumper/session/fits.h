@@ -13,13 +13,13 @@
 #include "session/session.h"
 
 /*
- * Tries all layouts on a core whose Ruby version is not known. Tries the newest layouts first. Skips layouts that are
- * for only one build.
+ * Tries layouts on a core whose Ruby version is not known: all layouts except those that are for only one build. Tries
+ * the newest layouts first.
  *   ret  receives the trace. The trace's pid, version and layout are not set yet
  *
- * Fails if no layout fits. If the attempt to use a layout failed with an error, the message also contains the first
- * such error. Fails if several layouts fit but give different results, or if more layouts fit than rbdump can compare.
- * In both cases, the error names up to TRACE_FITS layouts that fit. Also fails if there is not enough memory.
+ * Fails if no layout fits. If some layouts could not be tried because of errors, the message also contains the first of
+ * these errors. Fails if several layouts fit but give different results, or if more layouts fit than rbdump can
+ * compare. In both cases, the error names up to TRACE_FITS layouts that fit. Also fails if there is not enough memory.
  */
 struct error *session_find_fitting(struct session *session, struct trace **ret);
 

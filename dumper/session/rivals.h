@@ -14,7 +14,7 @@
 struct rival {
 	struct layout_found layout;
 	struct ruby ruby;     /* the target's Ruby, as found when this layout was tried */
-	struct session *view; /* a copy of the session that uses this layout */
+	struct session *view; /* a copy of the session; the copy uses this layout */
 	struct look look;
 };
 

@@ -66,8 +66,8 @@ const char *session_nearest(const struct session *session);
 /*
  * Creates an empty snapshot of the target. Returns NULL if there is not enough memory. If the target is a core, the
  * snapshot counts the reads of memory that the core lacks (see memory_lacked()). If the target is a core, the
- * snapshot's time limit (see memory_limit()) does not include the time in which rbdump waits for the disk. Only
- * time_limit.h limits this time.
+ * snapshot's time limit (see memory_limit()) does not include the time in which rbdump waits for the disk. This waiting
+ * time is limited only by time_limit.h.
  */
 struct memory *session_memory(const struct session *session);
 

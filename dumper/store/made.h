@@ -1,10 +1,11 @@
 /*
- * Keeps files in the user's cache for each build of Ruby: a list of the ELF files that have this build-id (known_files.h),
- * and up to two files for each of these ELF files. One of these two files contains a layout that was made from the debug
- * info of the ELF file. The other file contains the addresses of Ruby's roots. The paths of both files contain the
- * build-id and the digest of the whole ELF file: CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and
- * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. A kept file is used only if the digest in its path is the digest of the
- * ELF file. The header trust/trust.h says which folders are trusted.
+ * Keeps files in the user's cache for each build of Ruby, that is, for each build-id: a list of the ELF files that have
+ * this build-id (known_files.h), and up to two files for each of these ELF files. One of these two files contains a
+ * layout that was made from the debug info of the ELF file. The other file contains the addresses of Ruby's roots. The
+ * paths of both files contain the build-id and the digest of the whole ELF file:
+ * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. A kept file is used
+ * only if the digest in its path is the digest of the ELF file. The header trust/trust.h says which folders are
+ * trusted.
  */
 #ifndef RBDUMP_MADE_H
 #define RBDUMP_MADE_H

@@ -13,7 +13,7 @@
  *   output     the file to write; "-": stdout; NULL: a file in the default folder. If the layout has a build-id, the
  *              name of this file is VERSION-ARCH-BUILDID.layout, where BUILDID is the first 12 digits of the build-id.
  *              Otherwise, for example if `any_build` is true, the name is VERSION-ARCH.layout
- *   any_build  make a layout for all builds of this version, without a build-id, symbols and torn windows
+ *   any_build  make a layout for all builds of this version, without a build-id, symbols or torn windows
  *
  * The default folder is a folder in which `rbdump dump` will find the layout. If the first entry of $RBDUMP_OFFSETS_D
  * is not empty, this entry is the default folder. Otherwise, if ./offsets.d belongs to rbdump's own source tree, the

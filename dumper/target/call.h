@@ -19,14 +19,14 @@
  */
 #define CALL_FDS_MAX 64
 
-/* At most this many descriptors of one call are read. Those that are not listed are only counted. */
+/* At most this many descriptors of one call are read. Descriptors that are read but not listed are only counted. */
 #define CALL_FDS_COUNTED 65536
 
 /* A descriptor among the arguments of a call. */
 struct call_fd {
 	int fd;
 	const char *role;   /* a preposition: "from", "to"; NULL if the descriptor is the object of the call's action */
-	const char *events; /* what the call waits for ("read, write"); NULL if `action` (struct call) says that */
+	const char *events; /* what the call waits for ("read, write"); NULL if `action` (struct call) says this */
 	struct facts facts; /* what the descriptor is (target/descriptor.h); empty before descriptor_describe() */
 };
 
@@ -63,11 +63,11 @@ struct call {
 	uint64_t nr_more; /* how many descriptors the call has that are not in `fds` */
 	bool unread;	  /* data that an argument points to (descriptors, a timeout, an address) was not read */
 	enum call_limit limit;
-	int64_t limit_ns;   /* for CALL_FOR: the duration */
-	bool has_until;	    /* for CALL_UNTIL: `until_ns` is known */
-	int64_t until_ns;   /* if `has_until`: the point in time, in ns since 1970 by the clock of this system */
-	bool has_remaining; /* for CALL_UNTIL: `remaining_ns` is known: the time from the look to the point in time */
-	int64_t remaining_ns;
+	int64_t limit_ns;     /* for CALL_FOR: the duration */
+	bool has_until;	      /* for CALL_UNTIL: `until_ns` is known */
+	int64_t until_ns;     /* if `has_until`: the point in time, in ns since 1970 by the clock of this system */
+	bool has_remaining;   /* for CALL_UNTIL: `remaining_ns` is known */
+	int64_t remaining_ns; /* if `has_remaining`: the time from the look to the point in time */
 };
 
 /* Frees the memory. */
@@ -80,8 +80,8 @@ size_t call_bytes(const struct call *call);
 enum call_source {
 	CALL_OF_SLEEPER, /* the thread has slept since its stack was copied: everything about the call can be known */
 	/*
-	 * As CALL_OF_SLEEPER, but the thread is in another time namespace than rbdump. So a point in time is known only
-	 * if the call uses CLOCK_REALTIME.
+	 * Like CALL_OF_SLEEPER, but the thread is in another time namespace than rbdump. So a point in time is known
+	 * only if the call uses CLOCK_REALTIME.
 	 */
 	CALL_OF_OTHER_CLOCKS,
 	/* The thread was in the call when its core was written. A point in time is known only for CLOCK_REALTIME. */

@@ -1,5 +1,5 @@
 /*
- * Words for what a system call or an epoll set waits for: events, and sets of signals.
+ * Names of the events and signals that a system call or an epoll set waits for.
  */
 #ifndef RBDUMP_CALL_EVENTS_H
 #define RBDUMP_CALL_EVENTS_H
@@ -9,9 +9,9 @@
 #include "base/text.h"
 
 /*
- * The words for a set of events: "read", "read, write". The flags of poll(2) and epoll(7) have the same values. Errors
- * and hang-ups are not named, because the kernel always reports them. If the set contains no other events, returns
- * "errors".
+ * The names of the events in a set: "read", "read, write". The flags of poll(2) and epoll(7) have the same values.
+ * Errors and hang-ups are not named, because the kernel always reports them. If the set contains no other events,
+ * returns "errors".
  */
 const char *call_events(uint32_t events);
 

@@ -67,7 +67,7 @@ static const struct call_form forms[] = {
     {SYS_mq_timedreceive, CALL_QUEUE_FD, "receives from the message queue"},
     {SYS_mq_timedsend, CALL_QUEUE_FD, "sends to the message queue"},
     {SYS_getrandom, CALL_PLAIN, "waits for random bytes from the kernel"},
-    {SYS_restart_syscall, CALL_PLAIN, "goes on with a call that was interrupted, such as poll or nanosleep"},
+    {SYS_restart_syscall, CALL_PLAIN, "continues a call that was interrupted, such as poll or nanosleep"},
 };
 
 const struct call_form *call_form_of(int number)

@@ -16,7 +16,8 @@
  * after this end. If the decompressed data is not an ELF file, decompression stops after 16 MiB.
  *   fd            receives the descriptor of the file, or of the decompressed file; the caller closes the descriptor
  *   decompressed  receives whether the file was compressed with zstd. The checksum is at the end of the compressed
- *                 file. If decompression stopped earlier, the data may be damaged
+ *                 file. If decompression stopped before this end, the checksum was not checked, and the data may be
+ *                 damaged
  * Fails with EXIT_NO_PERMISSION if the kernel refuses to open the file, and with EXIT_FAILED for any other reason. The
  * message names the file.
  */

@@ -24,8 +24,8 @@ bool core_first_page(const struct target *target, const struct mapping *mapping,
 char *core_build_id(const struct target *target, const struct mapping *mapping);
 
 /*
- * Finds the mapping that maps the beginning (offset 0) of the file that `mapping` maps. Returns NULL if there is no
- * such mapping.
+ * `mapping` maps a part of a file. Finds the mapping of the beginning (offset 0) of this file. Returns NULL if there is
+ * no such mapping.
  */
 const struct mapping *core_first_mapping(const struct target *target, const struct mapping *mapping);
 

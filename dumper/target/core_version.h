@@ -28,7 +28,7 @@ struct core_version {
 /*
  * Finds the version. Returns false if no version is found, if different versions are found on the heap, or if there
  * is not enough memory. Searches at most 1 GiB of the core.
- *   module  a module of a core; this system must lack the file of this module
+ *   module  a module of a core; the file of this module must be missing on this system
  */
 bool core_version_find(const struct module *module, struct core_version *ret);
 

@@ -20,30 +20,30 @@
  *               "epoll", "timerfd", "signalfd", "inotify", "fanotify", "pidfd", "memfd", "userfaultfd", "io_uring", "bpf",
  *               "perf_event", "namespace" or "other". "closed": the thread has no such descriptor. "unknown": the kernel
  *               does not show the kind, or could only get it from a server or a program
- *   path        the path of the file, if it has one, as seen from the target's root directory. Of a memfd: its name. Of
- *               "namespace", "other" and "bpf": the kernel's name for it
- *   file_system the kind of file system ("nfs4"), only if the kernel may have to ask a server or a program about the file.
- *               In this case, rbdump does not look at the file: only `path`, and the facts about the open mode (`access`,
- *               `nonblocking` and `append`) are known, and `kind` is "unknown"
+ *   path        the path of the file, if it has one, as seen from the target's root directory. For a memfd: its name. For
+ *               the kinds "namespace", "other" and "bpf": the kernel's name for the file
+ *   file_system the kind of file system ("nfs4"). This fact exists only if the kernel may have to ask a server or a program
+ *               about the file. In this case, rbdump does not look at the file: only `path` and the facts about the open
+ *               mode (`access`, `nonblocking` and `append`) are known, and `kind` is "unknown"
  *   deleted     true if `path` no longer leads to the file
  *   access      "read", "write", "read-write" or "path" (O_PATH)
- *   offset      of a file, memfd or block device: where the next read or write begins
- *   size        of a file or memfd, in bytes
+ *   offset      for a file, memfd or block device: where the next read or write begins
+ *   size        for a file or memfd: its size in bytes
  *   nonblocking true if the descriptor has O_NONBLOCK
  *   append      true if the descriptor has O_APPEND
  *   inode       the inode number, which identifies a pipe, FIFO, socket or file. If the file has a path, `device` is the
  *               number of its file system
- *   count       of an eventfd: its counter
- *   signals     of a signalfd: the signals that it receives
- *   process     of a pidfd: the pid of its process in rbdump's pid namespace. 0: the process is in a pid namespace that
+ *   count       for an eventfd: its counter
+ *   signals     for a signalfd: the signals that it receives
+ *   process     for a pidfd: the pid of its process in rbdump's pid namespace. 0: the process is in a pid namespace that
  *               rbdump does not see. -1: the process has ended
- *   clock, remaining_ns, interval_ns  of a timerfd; remaining_ns is 0 if the timer is not set
- *   watches     of an inotify or a fanotify: how many watches it has
- *   targets     of an epoll set: a list of the descriptors that the set watches. Each item has `fd`, `events`, and the
+ *   clock, remaining_ns, interval_ns  for a timerfd; remaining_ns is 0 if the timer is not set
+ *   watches     for an inotify or fanotify descriptor: how many watches it has
+ *   targets     for an epoll set: a list of the descriptors that the set watches. Each item has `fd`, `events`, and the
  *               facts of this table about that descriptor. `more_targets`: how many descriptors the list omits
- *   replaced    of an item of `targets`: true if the number `fd` now belongs to another file, or to no file. In this case,
+ *   replaced    for an item of `targets`: true if the number `fd` now belongs to another file, or to no file. In this case,
  *               only `fd` and `events` are known
- *   protocol    of a socket: the kernel's name for its protocol ("TCP", "UNIX", …); sockets.h adds addresses and state
+ *   protocol    for a socket: the kernel's name for its protocol ("TCP", "UNIX", …); sockets.h adds addresses and state
  *
  * If there is not enough memory, sets `facts->failed`.
  *   mounts    keeps the lists of mounts, so that later calls can use them again

@@ -22,7 +22,7 @@
  *   ends          a list of the other ends, which may be empty. Each item has `process`, `name` (the kernel's name for
  *                 the process) and `fd`. If the wanted descriptor can only read a pipe or FIFO, its other ends are the
  *                 descriptors that can write. If it can only write, its other ends are the descriptors that can read
- *   more_ends     how many other ends were found that `ends` omits
+ *   more_ends     how many other ends were found, but are not in `ends`
  *   ends_missing  why the search may have missed other ends: "out-of-time", or "refused" (rbdump may not read the
  *                 descriptors of all processes)
  *

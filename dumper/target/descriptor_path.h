@@ -13,8 +13,9 @@
 /*
  * Adds the facts `path` and `deleted` (descriptor.h). The kernel appends " (deleted)" to the path of a deleted file.
  * But the name of a file can also end with " (deleted)". So rbdump also checks the link count of the file, and whether
- * the path with " (deleted)" leads to the file. Before Linux 5.12, openat2(2) cannot look only at cached paths
- * (RESOLVE_CACHED). So on these kernels, rbdump treats each file whose path ends with " (deleted)" as deleted.
+ * the path with " (deleted)" leads to the file. To look up this path, rbdump needs a flag of openat2(2) that limits the
+ * lookup to cached paths (RESOLVE_CACHED). Kernels before Linux 5.12 lack this flag. On these kernels, rbdump treats
+ * each file whose path ends with " (deleted)" as deleted.
  *   link    the contents of the link in /proc/PID/fd, which must begin with "/"
  *   status  the status of the file, from statx(2)
  */

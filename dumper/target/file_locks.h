@@ -1,5 +1,5 @@
 /*
- * If a process waits for a lock of a file, finds the process that has this lock. Reads /proc/locks (proc(5)).
+ * If a process waits for a lock on a file, finds the process that has this lock. Reads /proc/locks (proc(5)).
  */
 #ifndef RBDUMP_FILE_LOCKS_H
 #define RBDUMP_FILE_LOCKS_H
@@ -12,8 +12,8 @@
 /*
  * Adds two facts. The fact `holder` is the pid, in rbdump's pid namespace, of the process that has the lock. The fact
  * `holder_name` is the kernel's name for this process. Adds nothing in these cases:
- * - the kernel lists no lock of this file for which the process waits;
- * - the process waits for several locks of this file, and different processes have these locks;
+ * - according to /proc/locks, the process does not wait for a lock on this file;
+ * - the process waits for several locks on this file, and different processes have these locks;
  * - the lock belongs to no process (an open file description lock), or to a process that rbdump does not see;
  * - the holder was not found before `until_ns`.
  *

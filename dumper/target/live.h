@@ -26,7 +26,8 @@ struct error *live_check_calls(const struct target *target);
 /*
  * Whether the memory of the target is gone, because the process has ended or has called exec. If /proc/PID/mem was
  * opened before an exec, the open file still refers to the old memory (fs/proc/base.c, mem_rw()). An open
- * /proc/PID/maps also belongs to the old memory; rbdump uses it if the kernel refuses to open /proc/PID/mem.
+ * /proc/PID/maps also refers to the old memory. If the kernel refuses to open /proc/PID/mem, rbdump checks
+ * /proc/PID/maps instead.
  */
 bool live_is_gone(const struct target *target);
 

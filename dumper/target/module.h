@@ -50,8 +50,8 @@ struct module {
 struct error *module_find_ruby(const struct target *target, struct module **ret);
 
 /*
- * Opens the ELF file of a mapping, whether it contains Ruby or not. For a core, also works if the file is missing on
- * this system. Returns NULL if the file is not an ELF file of this machine, if it cannot be opened, or if there is not
+ * Opens the ELF file of a mapping, whether the file contains Ruby or not. For a core, also works if the file is missing
+ * on this system. Returns NULL if the file is not an ELF file for x86_64, if it cannot be opened, or if there is not
  * enough memory.
  */
 struct module *module_open(const struct target *target, const struct mapping *mapping);

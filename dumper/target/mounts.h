@@ -26,7 +26,7 @@ struct mount;
 
 /* The mounts of all processes that have the same mount namespace and the same root directory. */
 struct mount_list {
-	char *place; /* names the namespace and the root directory */
+	char *place; /* identifies the namespace and the root directory */
 	int file;    /* the open mountinfo */
 	struct mount *mounts;
 	size_t count; /* sorted by number */

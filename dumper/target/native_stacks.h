@@ -36,7 +36,7 @@ struct native_part {
 /* The copy of one stack. */
 struct native_stack {
 	struct native_part parts[NATIVE_PARTS]; /* the innermost part first */
-	bool cut;				/* some bytes are missing that do not belong to a known VM stack */
+	bool cut;				/* some bytes outside of the known VM stacks are missing */
 };
 
 struct native_stacks;
@@ -77,8 +77,8 @@ void native_stacks_keep(struct native_stacks *stacks, size_t count);
 
 /*
  * Adds a stack to the list of stacks to copy. The first stack after native_stacks_forget() has the index 0, the next
- * one 1, and so on. If the list has no room for the stack, ignores the stack (native_stacks_prepare(),
- * native_stacks_reserve()).
+ * one 1, and so on. If the list has no room for the stack, ignores the stack. To make room, call
+ * native_stacks_prepare() or native_stacks_reserve() before this function.
  *   sp  the stack pointer. If the stack pointer is not known, pass 0: the copy is then empty
  */
 void native_stacks_want(struct native_stacks *stacks, const struct target *target, uint64_t sp);

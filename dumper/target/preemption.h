@@ -1,7 +1,7 @@
 /*
- * Keeps a running thread of a live process off its CPU for a moment, without stopping the thread. For this purpose, the
- * calling thread moves to the CPU of the running thread. The calling thread should have a real-time priority
- * (base/priority.h). Afterwards, rbdump asks the kernel whether any thread of the process has run in the meantime.
+ * Takes the CPU from a running thread of a live process for a moment, without stopping the thread. For this purpose,
+ * the calling thread moves to the CPU of the running thread. The calling thread should have a real-time priority
+ * (base/priority.h). Afterwards, rbdump asks the kernel whether any thread of the process has run since this move.
  */
 #ifndef RBDUMP_PREEMPTION_H
 #define RBDUMP_PREEMPTION_H

@@ -8,7 +8,7 @@
 
 #include "target/target.h"
 
-/* Sets the registers of a thread, and its members `ip`, `sp` and `fs_base`. */
+/* Sets the members `registers`, `ip`, `sp` and `fs_base` of a thread. */
 void registers_take(const struct user_regs_struct *from, struct native_thread *ret);
 
 #endif

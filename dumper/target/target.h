@@ -44,7 +44,7 @@ struct thread_registers {
 struct native_thread {
 	pid_t tid;	    /* for a live process: the thread's id in rbdump's pid namespace */
 	bool stopping;	    /* only during live_stop(): the thread was asked to stop, but has not stopped yet */
-	bool stopped;	    /* false: the thread may be running, because it did not stop in time or was refused */
+	bool stopped;	    /* false: the thread may be running: it did not stop in time, or the stop was refused */
 	bool asleep;	    /* the thread sleeps, so rbdump did not stop it (target/sleeper.h); `stopped` is also set */
 	bool refused;	    /* the kernel refused to stop the thread, for example because another tracer has it */
 	uint64_t ip;	    /* instruction pointer; 0 if the thread is not stopped, or is asleep */

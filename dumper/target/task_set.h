@@ -15,7 +15,7 @@
 
 #include "target/task.h"
 
-/* The maximum number of threads in a set. Nothing is known about further threads. */
+/* The maximum number of threads in a set. Threads beyond this number are not in the set. */
 #define TASK_SET_MAX 65536
 
 struct task_entry {
@@ -38,8 +38,8 @@ struct task_set {
 };
 
 /*
- * Call this function before a look at the process. Finds threads that are new, drops those that have ended, and reads how
- * much CPU time each has used. Returns false if there is not enough memory.
+ * Call this function before a look at the process. Finds threads that are new, drops those that have ended, and reads
+ * how much CPU time each thread has used. Returns false if there is not enough memory.
  */
 bool task_set_begin(struct task_set *set);
 
@@ -47,8 +47,8 @@ bool task_set_begin(struct task_set *set);
 void task_set_end(struct task_set *set);
 
 /*
- * Call this function after task_set_end() if the look had a result. The next look is then compared with this look. Without
- * this call, the next look is compared with the same earlier look with which this look was compared.
+ * Call this function after task_set_end() if the look had a result. The next look is then compared with this look. If
+ * this function is not called, the next look is compared with the last look for which it was called.
  */
 void task_set_keep(struct task_set *set);
 

@@ -2,8 +2,9 @@
  * Stops one native thread of a target for a moment.
  *
  * For each stop, rbdump seizes the thread, and afterwards detaches from it. Between two stops, the target is not
- * traced. The target then gets its signals as usual, and nothing that happens to rbdump affects the target. All calls
- * for one stop must come from one rbdump thread (a rule of ptrace(2)). SIGCHLD must be blocked in this thread.
+ * traced. During this time, the target gets its signals as usual, and nothing that happens to rbdump affects the
+ * target. All calls for one stop must come from one rbdump thread (a rule of ptrace(2)). SIGCHLD must be blocked in
+ * this thread.
  *
  * After a single step, the trap flag of the thread stays set until tracee_resume() clears it. If the tracer dies before
  * it calls tracee_resume(), the flag stays set, because exit_ptrace() (kernel/ptrace.c) does not call ptrace_disable().
@@ -24,7 +25,7 @@ struct tracee {
 	long awake_us;	/* the value of the argument `awake_us` of tracee_stop() */
 	bool seized, stopped;
 	int pending_signal; /* the signal that the thread gets when it goes on; 0: none */
-	/* The thread has ended, and was reaped. If it was a child of rbdump, no later wait gets its status. */
+	/* The thread has ended, and was reaped. If it was a child of rbdump, a later waitpid() does not get its status. */
 	bool reaped;
 	int status;			   /* if `reaped`: the wait status that waitpid() gave */
 	struct user_regs_struct registers; /* as last read */

@@ -8,16 +8,18 @@
 
 #include "base/facts.h"
 
-/* rbdump lists at most CHILDREN_LISTED children of a process, and looks at no more than CHILDREN_MAX. */
+/* rbdump looks at no more than CHILDREN_MAX children of a process, and lists at most CHILDREN_LISTED of them. */
 #define CHILDREN_LISTED 8
 #define CHILDREN_MAX	4096
 
 /*
  * Adds a list `children`. Each element has `process` (the child's pid in rbdump's pid namespace), `name` (the kernel's
  * name for the child) and `state` ("running", "asleep", "uninterruptible", "stopped", "ended"). If the process has more
- * children than CHILDREN_LISTED, also adds `more_children`: how many children are not listed. Adds nothing if the kernel
- * does not list children (CONFIG_PROC_CHILDREN), or, if `child` is not 0, if it does not list pids by namespace (NSpid).
- *   child  0: lists all children; otherwise, the pid of the only child to list, as the process `pid` sees this pid
+ * children than CHILDREN_LISTED, also adds `more_children`: how many children rbdump looked at, but did not list. Adds
+ * nothing if the kernel does not list children (CONFIG_PROC_CHILDREN). If `child` is not 0, also adds nothing if the
+ * kernel does not show the pids of a process in its namespaces (NSpid).
+ *   child  0: lists all children. Otherwise, lists only the child with this pid, which is a pid in the pid namespace of
+ *          the process `pid`
  */
 void waited_children_add(pid_t pid, pid_t child, struct facts *facts);
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How far a value can be relied on. */
+/* How reliable a value is. */
 enum trace_certainty {
 	VALUE_EXACT,	   /* it was copied together with the stack */
 	VALUE_LATER,	   /* parts of the object were read after the stack was copied, so they may be newer */
@@ -36,7 +36,7 @@ struct trace_local {
 	const char *name;
 	/* 0: the frame's own variable; 1: a variable of the code that encloses the frame's code, and so on. */
 	size_t depth;
-	bool shown;  /* the variable belongs to an older frame of the same stack, and is listed there, too */
+	bool shown;  /* the variable belongs to an older frame of the same stack, and is also listed for that frame */
 	uint64_t ep; /* the address of the environment that has the variable */
 	struct trace_value value;
 };
@@ -44,7 +44,7 @@ struct trace_local {
 /* Why local variables of a frame are missing. */
 enum trace_locals_missing {
 	LOCALS_COMPLETE,
-	LOCALS_NOT_KNOWN, /* the layout lacks a member: Ruby before 2.4 */
+	LOCALS_NOT_KNOWN, /* the layout of a Ruby before 2.4 lacks a member that is needed */
 	LOCALS_TORN,	  /* the stack was changing */
 	/* An environment is inconsistent, or an environment or the name of a variable could not be read. */
 	LOCALS_UNREADABLE,
@@ -67,7 +67,7 @@ struct trace_details {
 	struct trace_value self;
 	bool wants_source;
 	const char *no_source;	  /* why there are no lines; NULL if there are lines */
-	const char *source_doubt; /* why the process may run other lines than these; NULL if there is no doubt */
+	const char *source_doubt; /* why the process may not run exactly these lines; NULL if there is no doubt */
 	struct trace_line *lines;
 	size_t nr_lines;
 };
@@ -77,7 +77,7 @@ struct trace_arguments {
 	const char **line; /* the command line; NULL if it is not known */
 	size_t nr_line;
 	const char *program_name; /* $0, as it was at the start; NULL if it is not known */
-	const char **names; /* the names of the environment variables with which it was started; NULL if not known */
+	const char **names;	  /* the names of the environment variables at the start; NULL if not known */
 	size_t nr_names;
 	bool line_cut, names_cut; /* there are more arguments, or more names, than rbdump shows */
 };
@@ -85,7 +85,9 @@ struct trace_arguments {
 void trace_details_destroy(struct trace_details *details);	 /* NULL is fine */
 void trace_arguments_destroy(struct trace_arguments *arguments); /* NULL is fine */
 
-/* How many bytes of memory the details or arguments take, without the strings and what malloc() adds. 0 for NULL. */
+/*
+ * How many bytes of memory the details or arguments take, without the strings and the overhead of malloc(). 0 for NULL.
+ */
 size_t trace_details_bytes(const struct trace_details *details);
 size_t trace_arguments_bytes(const struct trace_arguments *arguments);
 

@@ -28,7 +28,7 @@ struct merged_stack {
 
 /* A thread, or a suspended fiber, that was there in one look or in several. */
 struct merged_thread {
-	const struct trace_thread *as; /* the thread in one of these looks; in the last, it has the same ids and name */
+	const struct trace_thread *as; /* the thread in one of these looks; its ids and name are as in the last look */
 	enum trace_state last;	       /* its state in the last of these looks */
 	unsigned int first_look, last_look, nr_looks;
 	size_t last_entry;		    /* its index in the trace of `last_look` */
@@ -69,7 +69,7 @@ struct merged {
 	struct merged_thread *threads;
 	size_t nr_threads;
 	struct trace *last; /* the trace of the last look */
-	/* The rest is only for merged.c. */
+	/* Only merged.c uses the members below. */
 	struct index_table by_thread;
 	size_t threads_capacity, looks_capacity;
 	struct merged_kept *kept; /* the traces to which `threads` has pointers, except `last` */

@@ -1,7 +1,7 @@
 /*
- * Compares threads and stacks, of one trace or of two traces of the same process. Everything that a trace shows about a stack
- * must be compared here. Otherwise, rbdump would show two stacks as one although they differ (render/fold.h), or would say that
- * a thread has not moved although its stack has changed (trace/progress.h).
+ * Compares threads and stacks from one trace, or from two traces of the same process. Everything that a trace shows
+ * about a stack must be compared here. Otherwise, rbdump would show two stacks as one although they differ
+ * (render/fold.h), or would say that a thread has not moved although its stack has changed (trace/progress.h).
  */
 #ifndef RBDUMP_SAME_H
 #define RBDUMP_SAME_H
@@ -12,10 +12,10 @@
 bool trace_same_text(const char *a, const char *b);
 
 /*
- * Whether both are the same thread, or the same suspended fiber, in two looks at one process: Ruby's struct is at the same
- * address, and the tids are the same, if both are known. If a thread ends, and another thread gets its memory and its
- * native thread (Ruby up to 3.2 keeps native threads for later threads: thread_pthread.c, use_cached_thread(), v2_7_0), both
- * are taken for the same thread.
+ * Whether both are the same thread, or the same suspended fiber, in two looks at one process: Ruby's struct is at the
+ * same address, and if both tids are known, they are the same. A thread may end, and another thread may then get its
+ * memory and its native thread (Ruby up to 3.2 keeps native threads for later threads: thread_pthread.c,
+ * use_cached_thread(), v2_7_0). In this case, the result is true, although the threads are different.
  */
 bool trace_same_thread(const struct trace_thread *a, const struct trace_thread *b);
 
@@ -33,11 +33,11 @@ size_t trace_same_outer_frames(const struct trace_thread *a, const struct trace_
  * thread waits for must also be held by the same thread or fiber, and must have been locked at the same place. Does not
  * compare how many elements a queue has, or how many threads and fibers wait for an object. For an object that the thread
  * holds, compares only whether any thread or fiber waits for it.
- *   i, k  the thread's indexes in a->threads and b->threads; its stack is the same in both
+ *   i, k  the thread's indexes in a->threads and b->threads; the thread's stack must be the same in both traces
  */
 bool trace_same_waits(const struct trace *a, size_t i, const struct trace *b, size_t k);
 
-/* Whether both are in the same system call, with the same arguments and the same descriptors, or both are in none. */
+/* Whether both are in the same system call, with the same arguments and descriptors, or neither is in a system call. */
 bool trace_same_call(const struct trace_thread *a, const struct trace_thread *b);
 
 /* A hash of the stack. If trace_same_stack() is true for two stacks, they have the same hash. */

@@ -81,7 +81,7 @@ struct call;
 
 /* What a thread or fiber has done since the previous look, if the target is looked at several times. */
 enum trace_moved {
-	MOVED_NOT_ASKED, /* there was no look before */
+	MOVED_NOT_ASKED, /* there was no previous look */
 	MOVED_NEW,	 /* the thread was not there in the previous look */
 	MOVED_NOT,	 /* the stack is the same, and the native thread has not run at all */
 	/* The stack is the same, but the thread may have run: it may have left this stack, and come back to it. */
@@ -118,7 +118,7 @@ struct trace_thread {
 	uint64_t fiber;		 /* address of the fiber that has this stack; 0 if not known */
 	const char *fiber_state; /* state of the fiber ("resumed"); NULL if not known */
 	bool suspended;		 /* this is the stack of a suspended fiber */
-	bool native;	     /* this is a native thread that Ruby does not know; `id` is 0, `name` is the kernel's */
+	bool native;	     /* this is a native thread that Ruby does not know; `id` is 0, `name` is from the kernel */
 	bool unplaced;	     /* native frames may be in wrong places among the frames of Ruby */
 	bool ended;	     /* this is a fiber whose thread has ended: tid and ractor are not known */
 	uint64_t resumed_by; /* address of the fiber that resumed this fiber; 0 if there is no such fiber */
@@ -129,14 +129,14 @@ struct trace_thread {
 	const char *waits_for; /* the method that called the scheduler hook ("IO#read"); NULL if not known */
 	/*
 	 * If the thread of a live process slept when its stack was copied: how many times the kernel had given it a CPU
-	 * before (target/task.h). Otherwise 0.
+	 * by then (target/task.h). Otherwise 0.
 	 */
 	uint64_t switches;
-	struct call *call; /* the system call in which the thread is (target/call.h); NULL: in none, or not known */
+	struct call *call; /* the system call in which the thread is (target/call.h); NULL if none or not known */
 	struct trace_frame *frames; /* innermost first */
 	size_t nr_frames;
 	struct trace_wait wait;	  /* what the thread or fiber waits for */
-	struct trace_hold *holds; /* the Mutexes that it holds, the last locked one first; owned by the trace */
+	struct trace_hold *holds; /* the Mutexes that it holds, most recently locked first; owned by the trace */
 	size_t nr_holds;
 	struct trace_progress progress; /* all zero if the target is looked at only once */
 };
@@ -239,7 +239,7 @@ struct trace {
 struct trace *trace_create(void);	 /* NULL if there is not enough memory */
 void trace_destroy(struct trace *trace); /* NULL is fine */
 
-/* How many bytes of memory a trace takes: all that trace_destroy() frees, without what malloc() adds. */
+/* How many bytes of memory a trace takes: all that trace_destroy() frees, without the overhead of malloc(). */
 size_t trace_bytes(const struct trace *trace);
 
 /* The maximum number of bytes of strings in one trace. */
@@ -267,7 +267,7 @@ const char *trace_missing_text(enum list_missing missing);
  */
 bool trace_order(struct trace *trace, const size_t *ranks);
 
-/* Of the frames from `index` on, the first one that is not a native frame; NULL if there is none. */
+/* The first frame at or after `index` that is not a native frame; NULL if there is no such frame. */
 const struct trace_frame *trace_next_of_ruby(const struct trace_thread *thread, size_t index);
 
 /* The exit status for a trace: EXIT_COMPLETE or EXIT_PARTIAL (base/error.h). */

@@ -1,7 +1,7 @@
 /*
  * The graph of who waits for whom. Its nodes are the entries of a trace (threads and suspended fibers). An edge from one
  * entry to another means: the first entry cannot go on before the second has gone on. There are two kinds of edges:
- *   - A thread or fiber waits for something that another one holds, or for the end of a thread.
+ *   - A thread or fiber waits for something that another thread or fiber holds, or for the end of a thread.
  *   - A suspended fiber runs only in its own thread, so it waits for the current fiber of its thread.
  * A circle of edges is a deadlock. This module only computes: it reads nothing but the trace.
  */
@@ -36,9 +36,9 @@ const struct trace_frame *wait_locked_in(const struct trace_thread *holder, uint
 bool wait_is_for_lock(const struct trace_wait *wait);
 
 /*
- * Whether the system call of a waiting thread adds nothing to what the wait already says. This is so if the thread waits
- * for a lock, for a queue or for another thread: the native thread then sleeps on a futex of its own, or in ppoll() on a
- * descriptor of Ruby's own.
+ * Whether the system call of a waiting thread adds nothing to what the wait already says. This is true for each kind of
+ * wait except WAIT_PROCESS and WAIT_SLEEP. The native thread then sleeps on its own futex, or in ppoll() on a
+ * descriptor that Ruby itself uses.
  */
 bool wait_covers_call(const struct trace_wait *wait);
 

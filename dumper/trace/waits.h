@@ -2,7 +2,7 @@
  * What the threads and fibers of a trace wait for, and which Mutexes they hold. All of this is from Ruby's own data. What the
  * kernel shows about a thread's system call is in target/call.h.
  *
- * If a thread or fiber waits for another one, this wait is an edge of a graph. wait_graph.h follows the edges.
+ * If a thread or fiber waits for another thread or fiber, this wait is an edge of a graph. wait_graph.h follows the edges.
  */
 #ifndef RBDUMP_TRACE_WAITS_H
 #define RBDUMP_TRACE_WAITS_H
@@ -22,7 +22,7 @@ enum wait_kind {
 	WAIT_JOIN,	/* for the end of a thread */
 	WAIT_GVL,	/* for the GVL */
 	WAIT_PROCESS,	/* for a child process */
-	WAIT_SLEEP,	/* for time to pass, or to be woken up */
+	WAIT_SLEEP,	/* until a time has passed, or until it is woken up */
 };
 
 /* Who must act before a wait can end. */
@@ -49,10 +49,10 @@ struct trace_wait {
 	uint64_t holder;
 	size_t holder_entry; /* index of the holder in trace->threads; set by wait_graph_find() */
 	/*
-	 * The wait is certain: the waiter sleeps until somebody wakes it, nobody has woken it, the waiter is in the list
-	 * of those who wait, and a lock is in the list of Mutexes that the holder's thread holds. rbdump finds this out
-	 * only if the holder has ended, is a suspended fiber, or waits for a holder itself. Otherwise, `confirmed` is
-	 * false.
+	 * The wait is certain: the waiter sleeps until somebody wakes it, nobody has woken it, and it is in the list of
+	 * those who wait. If the wait is for a lock, the lock is also in the list of Mutexes that the holder's thread
+	 * holds. rbdump checks this only if the holder has ended, is a suspended fiber, or waits for a holder itself.
+	 * Otherwise, `confirmed` is false.
 	 */
 	bool confirmed;
 	bool limited;	    /* the wait has a time limit */
@@ -63,7 +63,7 @@ struct trace_wait {
 	uint64_t length; /* how many elements a Queue has */
 	uint64_t max;	 /* the maximum number of elements of a SizedQueue; 0 for a Queue */
 	int64_t child;	 /* pid of the child process, as the target sees it; -1: any child; 0: not known */
-	size_t waiters;	 /* how many entries wait for this object, this one included; set by wait_graph_find() */
+	size_t waiters;	 /* how many entries wait for this object, including this entry; set by wait_graph_find() */
 };
 
 /* A Mutex that a thread or fiber holds. */
@@ -80,7 +80,7 @@ struct trace_hold {
 struct trace_deadlock {
 	size_t *entries; /* indexes in trace->threads */
 	size_t count;
-	/* There is one entry only. It waits for a lock whose holder has ended. */
+	/* There is only one entry. It waits for a lock whose holder has ended. */
 	bool holder_ended;
 };
 

@@ -1,6 +1,6 @@
 /*
  * What rbdump trusts. Only this module decides which folders and files rbdump trusts. rbdump reads layouts and roots
- * (addresses of variables of Ruby) only from trusted files. rbdump keeps layouts and roots only in trusted folders. A
+ * (addresses of Ruby's variables) only from trusted files. rbdump keeps layouts and roots only in trusted folders. A
  * target can be anybody's program, and rbdump often runs as root. So rbdump must not read layouts or roots that other
  * users can change.
  *

@@ -10,8 +10,8 @@
 #include "verbs/command_line.h"
 
 /*
- * The values for getopt_long() of the long options that have no short form. The values of a verb's own options begin
- * with OPTION_OWN.
+ * The values for getopt_long() of the long options that have no short form. The values for a verb's own options start
+ * at OPTION_OWN.
  */
 enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, OPTION_TIME_LIMIT, OPTION_OWN };
 
@@ -33,7 +33,7 @@ enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, 
 bool target_arguments_take(const struct command_line *line, int option, struct target_options *ret, int *wrong);
 
 /*
- * Takes the arguments that are not options, from `optind` on: PID; or, if there is a core, EXE. Then checks that the
+ * Takes the arguments that are not options, from `optind` on: PID, or EXE if the target is a core. Then checks that the
  * options and arguments fit together.
  *   next  receives the index of the first argument that was not taken
  * Returns 0, or the exit status if something is wrong.

@@ -122,10 +122,10 @@ static void test_merged_text(void **state)
 	    "    a.rb:120:in 'm'\n"
 	    "    a.rb:121:in 'm'\n"
 	    "\n"
-	    "Thread 3 sleeping; there in 2 of 3 looks, ended after look 2; same stack in these 2 looks; 0.00 s CPU\n"
+	    "Thread 3 sleeping; seen in 2 of 3 looks, ended after look 2; same stack in these 2 looks; 0.00 s CPU\n"
 	    "    a.rb:113:in 'm'\n"
 	    "\n"
-	    "Thread 4 blocked; there in 1 of 3 looks, began before look 3; 0.00 s CPU\n"
+	    "Thread 4 blocked; seen in 1 of 3 looks, began before look 3; 0.00 s CPU\n"
 	    "    a.rb:113:in 'm'\n");
 	merged_clear(&merged);
 }

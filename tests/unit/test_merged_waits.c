@@ -70,7 +70,7 @@ static void test_waits(void **state)
 	    "    a.rb:120:in 'm'\n"
 	    "    a.rb:121:in 'm'\n"
 	    "\n"
-	    "Thread 3 blocked; there in 2 of 3 looks, ended after look 2; same stack in these 2 looks; 0.00 s CPU\n"
+	    "Thread 3 blocked; seen in 2 of 3 looks, ended after look 2; same stack in these 2 looks; 0.00 s CPU\n"
 	    "  waits for Mutex 0x20, held by thread 2 since a.rb:121:in 'm'\n"
 	    "    a.rb:122:in 'm'\n");
 	assert_true(merged.threads[1].stacks[0].waits_differ); /* nobody waits in the last look */
@@ -107,7 +107,7 @@ static void test_waits_that_differ(void **state)
 	    "Thread 2 sleeping; same stack in all 3 looks; 0.00 s CPU\n"
 	    "    a.rb:120:in 'm'\n"
 	    "\n"
-	    "Thread 3 blocked; there in 2 of 3 looks, ended after look 2; same stack in these 2 looks; 0.00 s CPU\n"
+	    "Thread 3 blocked; seen in 2 of 3 looks, ended after look 2; same stack in these 2 looks; 0.00 s CPU\n"
 	    "    a.rb:122:in 'm'\n");
 	merged_clear(&merged);
 }
