@@ -80,8 +80,8 @@ static void totals(const struct heap_totals *totals, FILE *stream)
 	number_bytes(totals->page_bytes, size);
 	fprintf(stream, "%s objects, %s free slots, %s dead objects that were not swept yet\n", objects, free_slots,
 		dead);
-	fprintf(stream, "%s pages with %s of slots, %s of them empty; %.1f %% of the slots are in use\n\n", pages, size,
-		empty, percent(totals->slots - totals->free, totals->slots));
+	fprintf(stream, "%s pages (%s of them empty) with %s of slots; %.1f %% of the slots are in use\n\n", pages,
+		empty, size, percent(totals->slots - totals->free, totals->slots));
 	fprintf(stream, "%10s %12s %14s %14s %7s\n", "slot size", "pages", "slots", "in use", "%");
 	for (size_t i = 0; i < totals->nr_pools; i++) {
 		const struct heap_pool *pool = &totals->pools[i];

@@ -62,8 +62,8 @@ void roots_check(const struct module *module, struct memory *memory, const struc
  * root that is found has passed the checks of roots_check(). The search copies the pages of the segments in a few
  * reads, even if the segments are large. Searches at most 16 MiB of data, for at most two seconds. Sets `cut` if
  * part of the data was not searched.
- *   memory  the snapshot through which the target is read, as for roots_check(). The snapshot must not contain any
- *           pages yet. The function seals the snapshot (see memory_seal())
+ *   memory  the memory to read: a snapshot that does not contain any pages yet. Like the memory for roots_check(), it is
+ *           not the snapshot of the stacks. The function seals this snapshot (see memory_seal())
  */
 void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 
