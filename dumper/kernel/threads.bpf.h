@@ -38,8 +38,9 @@
  * The program reports unknown threads to rbdump. The program repeats each report as long as the thread is still
  * unknown. The second report follows at least AGAIN_NS after the first report. With each further report, this time
  * doubles, up to AGAIN_NS << TIMES_MAX. If the program can find Ruby threads itself, hardly any unknown thread is a
- * Ruby thread. In this case, the program makes the first report at least AGAIN_NS << TIMES_FOUND after it has first
- * noted the thread. After each report, the time until the next report doubles, too, up to AGAIN_NS << TIMES_MAX.
+ * Ruby thread. In this case, the program does not report a thread at once: it waits at least AGAIN_NS << TIMES_FOUND from
+ * the moment when it noted the thread. After each report, the time until the next report doubles, too, up to
+ * AGAIN_NS << TIMES_MAX.
  */
 #define AGAIN_NS    10000000ull
 #define TIMES_MAX   6

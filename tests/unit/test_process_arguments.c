@@ -121,10 +121,9 @@ static void test_what_is_read(void **state)
 /* rbdump ends, and says what it was doing. */
 static void test_time_limit(void **state)
 {
-	static const char expected[] =
-	    "rbdump: process 4711: nothing to show after 1 s: rbdump was still reading the "
-	    "command line and the environment; omit --args, or allow more time "
-	    "(--time-limit SECONDS)\n";
+	static const char expected[] = "rbdump: process 4711: nothing to show after 1 s: rbdump was still reading the "
+				       "command line and the environment; omit --args, or allow more time "
+				       "(--time-limit SECONDS)\n";
 
 	alarm(MUCH_S);
 	for (enum blocking blocking = COMMAND_LINE; blocking < BLOCKING; blocking++) {
