@@ -8,7 +8,7 @@
  * marks of a page before its slots. If the collector is running right after rbdump has copied the marks, rbdump copies
  * the marks again, because the collector may have been sweeping the page.
  *
- * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c, since 3.4 gc/default/default.c (gc_sweep_page, which clears
+ * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c; since 3.4: gc/default/default.c (gc_sweep_page, which clears
  * before_sweep first; NUM_IN_PAGE; gc_setup_mark_bits).
  */
 #ifndef RBDUMP_HEAP_COPY_H

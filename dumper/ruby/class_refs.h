@@ -1,7 +1,7 @@
 /*
  * The references of classes, modules and included modules (T_CLASS, T_MODULE, T_ICLASS), except RBasic.klass.
  *
- * Based on Ruby's sources, 2.5.0 to 4.0.5 and head: gc.c (gc_mark_children; since 3.4 rb_gc_mark_children; since 4.0
+ * Based on Ruby's sources, 2.5.0 to 4.0.5 and head: gc.c (gc_mark_children; since 3.4: rb_gc_mark_children; since 4.0:
  * gc_mark_classext_module and gc_mark_classext_iclass), internal/class.h, constant.h, id_table.c, vm_method.c. Up to Ruby
  * 2.4, id tables have other forms, so only some of the references are known. Up to 2.2, constants are in st_tables.
  *

@@ -6,7 +6,7 @@
  * replaced by another page. If the description of a page cannot be right, the page is marked as damaged, and its slots
  * must not be read.
  *
- * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c, since 3.4 gc/default/default.c (rb_objspace_t.heap_pages,
+ * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c; since 3.4: gc/default/default.c (rb_objspace_t.heap_pages,
  * struct heap_page, heap_page_allocate, RVALUE). Before Ruby 2.1, other structs contain the list: rb_objspace_t.heap and
  * struct heaps_header in 2.0, struct sorted_heaps_slot in 1.9.3.
  */

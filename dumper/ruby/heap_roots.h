@@ -15,7 +15,7 @@
  *   - hooks for one method only; up to 2.5, also hooks for one thread only
  *   - references that C code marks with a mark function that does not belong to an object
  *
- * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: gc.c (gc_mark_roots, since 3.4 rb_gc_mark_roots), vm.c (rb_vm_mark,
+ * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: gc.c (gc_mark_roots; since 3.4: rb_gc_mark_roots), vm.c (rb_vm_mark,
  * thread_mark, rb_execution_context_mark), ractor.c (ractor_mark), cont.c (fiber_mark), variable.c
  * (rb_gc_mark_global_tbl), vm_trace.c (rb_hook_list_mark).
  */

@@ -4,9 +4,9 @@
  * #<Foo @a=1, @b="x">. For an exception, the message is written before the instance variables:
  * #<Refused: no such user @code=3>.
  *
- * Based on Ruby's sources, 2.4.0 to 4.0.5 and head: string.c (rb_str_inspect, sym_inspect, up to 3.1 rb_sym_inspect), hash.c
- * (rb_hash_inspect), array.c (rb_ary_inspect), range.c (range_inspect), struct.c (rb_struct_inspect, rb_data_inspect),
- * rational.c, complex.c, error.c (exc_inspect).
+ * Based on Ruby's sources, 2.4.0 to 4.0.5 and head: string.c (rb_str_inspect; sym_inspect, up to 3.1 named
+ * rb_sym_inspect), hash.c (rb_hash_inspect), array.c (rb_ary_inspect), range.c (range_inspect), struct.c
+ * (rb_struct_inspect, rb_data_inspect), rational.c, complex.c, error.c (exc_inspect).
  *
  * Large values are shortened, and "…" stands for the omitted part. A text has at most about INSPECT_BYTES bytes. It
  * shows at most INSPECT_STRING_BYTES bytes of a String, INSPECT_ENTRIES entries of an Array, Hash, Struct or object,

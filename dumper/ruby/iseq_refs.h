@@ -1,7 +1,7 @@
 /*
  * The references of code (an rb_iseq_t that is a T_IMEMO, since Ruby 2.3).
  *
- * Based on Ruby's sources, 2.3.0 to 4.0.5 and head: iseq.c (rb_iseq_mark_and_move; up to 3.2 rb_iseq_mark,
+ * Based on Ruby's sources, 2.3.0 to 4.0.5 and head: iseq.c (rb_iseq_mark_and_move; up to 3.2: rb_iseq_mark,
  * rb_iseq_each_value, iseq_extract_values), iseq.h, vm_core.h (rb_iseq_constant_body).
  *
  * The objects in the instructions of code are found in one of three ways:

@@ -2,8 +2,8 @@
  * The references of an object: which other objects it keeps alive. These are the references that Ruby's collector marks
  * (ObjectSpace.reachable_objects_from).
  *
- * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c (gc_mark_children, since 3.4 rb_gc_mark_children), imemo.c
- * (rb_imemo_mark_and_move, up to 3.3 gc.c, gc_mark_imemo), iseq.c (rb_iseq_mark_and_move, up to 3.2 rb_iseq_mark).
+ * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c (gc_mark_children; since 3.4: rb_gc_mark_children), imemo.c
+ * (rb_imemo_mark_and_move; up to 3.3: gc.c, gc_mark_imemo), iseq.c (rb_iseq_mark_and_move; up to 3.2: rb_iseq_mark).
  */
 #ifndef RBDUMP_OBJECT_REFS_H
 #define RBDUMP_OBJECT_REFS_H

@@ -17,8 +17,8 @@
 #define OBJECT_TYPES 64u
 
 /*
- * How many instance variables fit into the slot of an object: include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to
- * v3_1_7. Later, this number depends on the size of the slot.
+ * The maximum number of instance variables in the slot of an object (include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to
+ * v3_1_7). Later, this number depends on the size of the slot.
  */
 #define OBJECT_EMBEDDED_IVARS 3u
 

@@ -12,7 +12,7 @@
  * the Fiber object, and the Fiber object keeps the stack alive.
  *
  * Based on Ruby's sources, 2.5.0 to 4.0.5: vm.c (thread_mark, rb_execution_context_mark), cont.c (rb_fiber_mark_self,
- * fiber_mark, cont_mark), gc.c (rb_gc_mark_machine_stack, since 3.4 rb_gc_mark_machine_context).
+ * fiber_mark, cont_mark), gc.c (rb_gc_mark_machine_stack; since 3.4: rb_gc_mark_machine_context).
  */
 #ifndef RBDUMP_THREAD_REFS_H
 #define RBDUMP_THREAD_REFS_H

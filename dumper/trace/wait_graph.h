@@ -37,8 +37,8 @@ bool wait_is_for_lock(const struct trace_wait *wait);
 
 /*
  * Whether the system call of a waiting thread adds nothing to what the wait already says. This is true for each kind of
- * wait except WAIT_PROCESS and WAIT_SLEEP. The native thread then sleeps on its own futex, or in ppoll() on a
- * descriptor that Ruby itself uses.
+ * wait except WAIT_PROCESS and WAIT_SLEEP. In all these other kinds of wait, the native thread only sleeps on its own
+ * futex, or in ppoll() on a descriptor that Ruby itself uses.
  */
 bool wait_covers_call(const struct trace_wait *wait);
 
