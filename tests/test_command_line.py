@@ -100,7 +100,7 @@ def test_version(rbdump):
         (["recrod"], "unknown command: recrod (did you mean record?)"),
         (["dmup", "1"], "unknown command: dmup (did you mean dump?)"),
         (["help", "reprot"], "unknown command: reprot (did you mean report?)"),
-        (["/proc/version"], "unknown command: /proc/version (this is a file: rbdump --core FILE reads a core, rbdump report FILE reads a recording)"),
+        (["/proc/version"], "unknown command: /proc/version (this is a file; to read a core, use rbdump --core FILE; to read a recording, use rbdump report FILE)"),
         (["frobnicate"], "unknown command: frobnicate;"),
         (["x"], "unknown command: x;"),
         (["1951", "--jsno"], "--jsno is not an option (did you mean --json?)"),

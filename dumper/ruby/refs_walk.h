@@ -4,10 +4,10 @@
  * to call `visit` for the reference.
  *
  * A reference is exact if it is in a struct that Ruby itself defines. A reference is declared if the C extension that
- * made the object has declared the place of the reference (RUBY_TYPED_DECL_MARKING). A reference is conservative if it
- * is only a word in the object's memory that is the address of a slot. Only the C code that made the object knows
- * whether such a word is a reference. For example, the word can be a number, or a reference that the collector does not
- * mark (a weak reference).
+ * made the object has declared the place of the reference (RUBY_TYPED_DECL_MARKING). A reference is conservative if
+ * neither of this is known, but a word in the object's memory equals the address of a slot. Only the C code that made the
+ * object knows whether such a word is a reference. For example, the word can be a number, or a reference that the
+ * collector does not mark (a weak reference).
  */
 #ifndef RBDUMP_REFS_WALK_H
 #define RBDUMP_REFS_WALK_H

@@ -9,10 +9,10 @@
  * thread's robust list (a list of robust futexes). The head of this list is in the thread's struct pthread. The system
  * call get_robust_list(2) gives the address of the list without stopping the thread. The distance from the pthread_t to
  * the robust list is the same for all threads. rbdump learns this distance from threads whose thread pointer is known.
- * With musl, threads have no robust lists. So for musl, rbdump takes the tid that Ruby stores, and looks for the thread
- * that has this tid in the process's own pid namespace (NSpid in /proc/PID/task/TID/status). If no thread has that tid,
- * rbdump stops the threads with unknown thread pointers, one after the other. rbdump stops each of these threads only
- * once, to read the thread pointer.
+ * With musl, threads usually have no robust lists. So for musl, rbdump takes the tid that Ruby stores, and looks for the
+ * thread that has this tid in the process's own pid namespace (NSpid in /proc/PID/task/TID/status). If no thread has that
+ * tid, rbdump stops the threads with unknown thread pointers, one after the other. rbdump stops each of these threads
+ * only once, to read the thread pointer.
  *
  * At any time, the robust lists of two threads of a process have different addresses. The reason is the order of events
  * when a thread ends. First, the kernel forgets the address of the thread's robust list. Then the kernel reports the
