@@ -86,7 +86,7 @@ def table(ruby, results):
         "",
         "In the worst case, each thread has a new stack, 26 frames deep, in nearly every sample. rbdump took",
         f"{100 * results['worst'][1]:.0f} % of a CPU, and reported `{results['worst'][2]}`.",
-        "From time to time, rbdump begins new tables of stacks, and then uses less memory.",
+        "From time to time, rbdump begins new tables of stacks. After that, it uses less memory.",
     ]
     return "\n".join(lines)
 

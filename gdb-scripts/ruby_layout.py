@@ -178,7 +178,7 @@ def _rank(header, version, build_id):
 
 
 def _header(path):
-    """The header of a layout file: a dict from the first word of each line to the rest of the line, up to the first fact."""
+    """The header of a layout file (the lines before the first fact): a dict from the first word of a line to its rest."""
     header = {}
     for line in _read_lines(path)[1:]:
         word, _, rest = line.partition(" ")

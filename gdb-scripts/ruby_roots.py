@@ -99,7 +99,7 @@ def _search(memory, module, is_it, what):
 
 
 def _is_vm(memory, _, vm):
-    """Whether VM and its main thread point at each other, and the current fiber of this thread is resumed."""
+    """Whether VM and its main thread point at each other, and the current fiber of this thread has the state FIBER_RESUMED."""
     if vm < LOWEST or vm & 7:
         return False
     try:

@@ -38,7 +38,7 @@ class Values:
         return self.memory.read(*self.string_place(value))
 
     def string_place(self, value):
-        """The address of the bytes of a String, and their number."""
+        """The address of the bytes of a String, and the number of the bytes."""
         memory = self.memory
         flags = self.flags(value)
         if flags & memory.constant("RUBY_T_MASK") != memory.constant("RUBY_T_STRING"):
@@ -84,13 +84,14 @@ class Values:
         unit = memory.constant("ID_ENTRY_UNIT")
         symbols = symbols or memory.types.address("ruby_global_symbols")
         if symbols is None:
-            raise Unreadable("gdb does not find ruby_global_symbols")
+            raise Unreadable("gdb did not find the symbol ruby_global_symbols")
         names = self.element(memory.get(symbols, "rb_symbols_t|symbols", "ids"), serial // unit)
         name = self.element(names, 2 * (serial % unit))
         return None if name == memory.constant("RUBY_Qnil") else self.string(name)
 
     def permanent_name(self, module):
-        """The path of a class or module. None if the path can still change (variable.c, classname(), 3.3 and later)."""
+        """The path of a class or module. None if the path can still change (see classname() in variable.c, 3.3 and
+        later)."""
         memory = self.memory
         path = memory.get(module, "RClass_and_rb_classext_t", "classext.classpath")
         if not path or not memory.get(module, "RClass_and_rb_classext_t", "classext.permanent_classpath"):

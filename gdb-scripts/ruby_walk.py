@@ -1,7 +1,7 @@
-"""Finds all Ruby stacks, those of the threads of all ractors and those of suspended fibers, and reads their frames.
+"""Finds the stacks of all threads in all ractors, and of all suspended fibers. Reads the frames of these stacks.
 
-The code checks which members exist, and so chooses between algorithms; it does not ask for Ruby's version. Comments
-name the functions of Ruby that do the same.
+To choose between algorithms, the code checks which members exist; it does not use Ruby's version. Comments name the
+functions of Ruby that do the same.
 """
 
 from dataclasses import dataclass, field
@@ -91,7 +91,7 @@ class Walk:
         """All threads of all ractors, then all suspended fibers. To read the frames of a stack, call fill()."""
         vm = self.vm
         found = []
-        # A layout has the first member of a list's head, which has the same position as the head.
+        # A layout contains only the first member of a list's head. This member is at the same address as the head.
         threads = self.types.member("rb_vm_struct", "living_threads", "living_threads.n.next")
         if threads is not None:
             self._add_threads(found, vm + threads.offset, vm, None)
@@ -181,7 +181,8 @@ class Walk:
         raise Unreadable("its first item was not found")
 
     def fiber_stack(self, ec, threads):
-        """The stack of a suspended fiber, without its frames. THREADS: a dict from addresses of threads to their stacks."""
+        """The stack of a suspended fiber, without its frames. THREADS: a dict that maps the address of each thread to the
+        stack of the thread."""
         thread = self.memory.get(ec, EC, "thread_ptr")
         fiber = self.memory.get(ec, EC, "fiber_ptr")
         stack = Stack(thread, ec, fiber=fiber)
@@ -213,7 +214,7 @@ class Walk:
             return None
 
     def _native_thread(self, thread):
-        """The kernel's id and gdb's number of a Ruby thread, which are found by the thread's pthread_t.
+        """The kernel's id and gdb's number of a Ruby thread. To find them, the code uses the thread's pthread_t.
 
         The id that Ruby itself has stored is only the second choice: after a fork, 3.1 and 3.2 still have the id of the
         parent process.
@@ -405,7 +406,7 @@ class Walk:
 
 
 def _native_threads():
-    """A dict of all threads of the process or core. Key: pthread_t; value: (the kernel's thread id, gdb's number)."""
+    """A dict of all threads of the process or core. Key: pthread_t; value: (the kernel's thread id, gdb's thread number)."""
     found = {}
     selected = gdb.selected_thread()
     try:

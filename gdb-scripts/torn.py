@@ -267,7 +267,7 @@ $rb_torn is the address at which the thread was stopped."""
         show_head(sample, number)
         ip = member(sample, "ip", dict)
         if ip is None:
-            raise gdb.GdbError("The sample has no registers, because its mode does not stop the process.")
+            raise gdb.GdbError("The sample has no registers: it was taken in a mode that does not stop the process.")
         file = file_for(ip, sample)
         address = address_of(ip, "module_address") + slide(file)
         if address >= 1 << 64:

@@ -5,7 +5,7 @@
  * seccomp filter allows the child only to read files, use memory and write its answer. The answer is an error message,
  * or a layout as text. rbdump reads and checks this layout like any other layout.
  *
- * The child process uses libdebuginfod if DEBUGINFOD_URLS is set and not empty, and the option no_server is false. In
+ * The child process uses libdebuginfod if DEBUGINFOD_URLS is set and not empty, and if the option no_server is false. In
  * this case, the seccomp filter also allows the child to use sockets, start threads, and write the files of
  * debuginfod's cache. A caller that runs as root should set no_server if any other user can change the ELF file.
  */

@@ -45,7 +45,7 @@ struct facts {
 	size_t nr_window_units;
 
 	/* For messages: */
-	unsigned int nr_units;	 /* number of compilation units in any language */
+	unsigned int nr_units;	 /* number of compilation units, in all languages */
 	unsigned int nr_c_units; /* number of compilation units in C */
 	char *split_file;	 /* a .dwo file that was not found; NULL if no .dwo file is missing */
 	char *producer;		 /* compiler of the unit that defines the struct of control frames */

@@ -180,7 +180,7 @@ static struct error *no_debug_info(struct generation *g)
 		error = error_append(error, "; no debug info was found in %s/usr/lib/debug/.build-id/%.2s/%s.debug",
 				     g->sysroot, build_id, build_id + 2);
 	else
-		error = error_append(error, "; the file has no build-id, so no other debug info can be found");
+		error = error_append(error, "; the file has no build-id, so no debug info can be found elsewhere");
 	error =
 	    error_append(error, "%s; install its debug symbols (in Debian: the package whose name ends with -dbgsym)",
 			 !build_id	? ""

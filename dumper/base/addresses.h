@@ -1,5 +1,5 @@
 /*
- * Sets and maps of addresses in the target. First add all entries, then sort the set or map once, then look entries up.
+ * Sets and maps of addresses in the target. First add all entries, then sort the set or map once, then look up entries.
  */
 #ifndef RBDUMP_ADDRESSES_H
 #define RBDUMP_ADDRESSES_H

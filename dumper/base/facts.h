@@ -22,12 +22,12 @@ struct fact {
 
 /* A zeroed struct has no facts. To free the memory, call facts_clear(). */
 struct facts {
-	struct fact *list; /* in the order in which they were added */
+	struct fact *list; /* the facts, in the order in which they were added */
 	size_t count;
 	bool failed; /* memory has run out, so a fact is missing */
 };
 
-/* Frees the memory, and leaves no facts. */
+/* Frees the memory, and leaves the struct without facts. */
 void facts_clear(struct facts *facts);
 
 /* Returns how many bytes of memory the facts take, not counting the struct itself and the overhead of malloc(). */

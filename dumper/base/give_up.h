@@ -11,7 +11,7 @@
 /*
  * Writes a message to standard error, and ends the process with EXIT_FAILED. Allocates no memory, and takes no lock
  * that another thread might hold. Any thread may call this function.
- *   message  a text of the form "rbdump: ..." that ends with a newline; it is written as it is, without escaping
+ *   message  a text of the form "rbdump: ..." that ends with a newline; it is written unchanged, without escaping
  */
 _Noreturn void give_up(const char *message);
 

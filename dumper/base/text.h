@@ -53,7 +53,7 @@ void text_format(struct text *text, const char *format, ...) __attribute__((form
 
 /*
  * If a text has more than `max` bytes after the offset `before`, keeps at most `max` of these bytes. Does not cut a
- * character into pieces. Appends "…" in place of the removed bytes.
+ * character into pieces. Puts "…" in the place of the removed bytes.
  */
 void text_shorten(struct text *text, size_t before, size_t max);
 

@@ -1,8 +1,8 @@
 /*
  * Ends a capture (the process of rbdump that samples one target) when a read of the target's memory does not return. If
- * a page of this memory must come from a dead file system or through userfaultfd(2), the read can wait in the kernel
- * forever. A thread of the target might remain stopped during this wait. The wait ends only when the capture itself
- * ends. When the capture ends, the kernel resumes the thread.
+ * a page of this memory must come from a file system that does not answer, or through userfaultfd(2), the read can wait
+ * in the kernel forever. A thread of the target might remain stopped during this wait. The wait ends only when the
+ * capture itself ends. When the capture ends, the kernel resumes the thread.
  */
 #ifndef RBDUMP_WATCHDOG_H
 #define RBDUMP_WATCHDOG_H

@@ -23,8 +23,8 @@ struct word_value {
 struct word_table;
 
 /*
- * Creates a table with room for at most `slots` / 2 keys; `slots` must be a power of two. Returns NULL if out of
- * memory.
+ * Creates a table with room for at most `slots` / 2 keys; `slots` must be a power of two. Returns NULL if there is not
+ * enough memory.
  */
 struct word_table *word_table_create(size_t slots);
 void word_table_destroy(struct word_table *table); /* NULL is fine */

@@ -12,7 +12,7 @@ enum sample_state {
 	SAMPLE_GC,	 /* running the garbage collector */
 	SAMPLE_GVL,	 /* ready to run, but waiting for the GVL */
 	SAMPLE_BLOCKED,	 /* in a system call that waits for something outside of the process */
-	SAMPLE_SLEEPING, /* sleeping, or waiting for another thread: in sleep, Queue#pop, Mutex#lock or Thread#join */
+	SAMPLE_SLEEPING, /* sleeping, or waiting for another thread: Kernel#sleep, Queue#pop, Mutex#lock, Thread#join */
 	SAMPLE_STARTING, /* the process has not called exec yet, or its Ruby VM does not exist yet */
 	SAMPLE_STOPPED,	 /* stopped by a signal (SIGSTOP), or by a tracer other than rbdump */
 	SAMPLE_PAGING,	 /* waiting in the kernel for a page of memory, outside of any system call */

@@ -16,14 +16,14 @@ enum colour_when { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 struct dump_options {
 	struct target_options target;
 	bool json;
-	bool all; /* text shows each thread separately, in the order in which Ruby lists them */
+	bool all; /* text shows each thread separately, in the order in which Ruby lists the threads */
 	enum colour_when colour;
 	/* For dump_watch() and dump_merged(): the number of looks. For dump_watch(), 0 means that there is no limit. */
 	unsigned int looks;
 	/* For dump_watch() and dump_merged(): the time from the beginning of one look to the beginning of the next. */
 	double interval_s;
 	bool no_stop;		     /* do not stop the target */
-	struct mixed_options native; /* which native frames to print; must be none if `no_stop` is set */
+	struct mixed_options native; /* which native frames to print; if `no_stop` is set, `which` must be MIXED_NONE */
 	bool source;		     /* add the lines of source around the current line of each frame (dump/source.h) */
 	bool arguments; /* add the command line and the names of environment variables (session/process_arguments.h) */
 	bool another;	/* another target was printed before, so text output begins with an empty line */
@@ -50,9 +50,10 @@ struct error *dump_main(const struct dump_options *options, enum exit_status *st
 struct error *dump_watch(const struct dump_options *options, enum exit_status *status);
 
 /*
- * Looks at a live process `options->looks` times, merges what was seen (trace/merged.h), and prints the result. If the looks
- * end early, prints what was seen until then. The looks end early at ^C or SIGTERM, if the process has ended or has called
- * exec, or if the stacks need too much memory. Fails for the same reasons as dump_watch(), and sets *status in the same way.
+ * Looks at a live process `options->looks` times, merges the results of these looks (trace/merged.h), and prints the merged
+ * result. If the looks end early, merges and prints the results until then. The looks end early at ^C or SIGTERM, if the
+ * process has ended or has called exec, or if the stacks need too much memory. Fails for the same reasons as dump_watch(),
+ * and sets *status in the same way.
  */
 struct error *dump_merged(const struct dump_options *options, enum exit_status *status);
 

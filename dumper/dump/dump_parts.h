@@ -28,15 +28,15 @@ void dump_describe(const struct dump_options *options, const struct session *ses
  */
 struct error *dump_add_details(const struct dump_options *options, const struct session *session, struct trace *trace);
 
-/* How text is to be shown on standard output. */
+/* How to show text on standard output. */
 struct render_style dump_style(const struct dump_options *options);
 
 /* Whether standard output is a terminal that obeys control sequences, according to TERM. */
 bool dump_to_terminal(void);
 
 /*
- * Flushes standard output. Fails if some output could not be written, or if `written` is false. The caller passes false if it
- * has failed to write its output.
+ * Flushes standard output. Fails if some output could not be written, or if `written` is false. The caller passes false if
+ * the output could not be written.
  */
 struct error *dump_flush(bool written);
 

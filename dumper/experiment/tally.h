@@ -19,13 +19,13 @@ struct tally {
 	 * time budget. The check of the other frames may end later.
 	 */
 	uint64_t in_budget;
-	uint64_t dropped; /* samples that `samples` does not include: the thread had ended or had no stack yet */
+	uint64_t dropped; /* not counted in `samples`, because the thread had ended or had no stack yet */
 	uint64_t off_cpu; /* samples of mode `unpaused` for which rbdump could not move to the CPU of the thread */
 	json_t *rejected; /* rejected samples, counted per reason */
 	json_t *soft;	  /* accepted samples with a minor defect (a frame without a line), counted per reason */
 	json_t *retried;  /* rejected tries that were followed by another try, counted per reason */
 	uint64_t judged;  /* accepted samples that the oracle has judged */
-	uint64_t impossible[ORACLE_VERDICTS]; /* impossible samples, counted per verdict; 0 for ORACLE_LEGAL */
+	uint64_t impossible[ORACLE_VERDICTS]; /* impossible samples, counted per verdict; always 0 for ORACLE_LEGAL */
 	uint64_t tries;
 	unsigned int max_tries;
 	uint64_t stepped; /* samples whose thread was single-stepped */

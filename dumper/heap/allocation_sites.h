@@ -2,19 +2,19 @@
  * Where objects were allocated, if the program records this with ObjectSpace.trace_object_allocations_start, or with
  * another method of the extension objspace.
  *
- * The extension keeps its records in structs of its own. No layout has these structs: they are not in the file that
+ * The extension keeps its records in structs of its own. No layout contains these structs: they are not in the file that
  * contains Ruby, and distributions ship objspace.so without debug info. So rbdump recognises these structs by their content:
  *   - A variable of objspace.so points to a struct traceobj_arg. After its first word, this struct has one or two
  *     TracePoints. (In Ruby up to 2.5, it has no TracePoint if the program has stopped recording.) The next two words point
  *     to two st_tables: the table of the objects, whose keys are addresses of slots, and the table of the texts.
- *   - For each object, the table of the objects has the address of a struct allocation_info. The words of this struct have
- *     the same order in all releases that have the struct. Nevertheless, rbdump checks each word before it uses the word: a
- *     path and the name of a class must be keys of the table of the texts, a method must be a Symbol or nil, and the
+ *   - For each object, the table of the objects contains the address of a struct allocation_info. The words of this struct
+ *     have the same order in all releases that have the struct. Nevertheless, rbdump checks each word before it uses the
+ *     word: a path and the name of a class must be keys of the table of the texts, a method must be a Symbol or nil, and the
  *     generation must not be in the future.
  * If a record does not pass these checks, rbdump does not return the record, but only counts it. So if a later release of the
  * extension changes its structs, rbdump finds no records, or refuses all of them.
  *
- * If the program has stopped recording, the records stay as they were. Then the record of a slot can belong to an earlier
+ * If the program has stopped recording, the records stay as they were. So the record of a slot can belong to an earlier
  * object in this slot. Ruby's own dump shows such records. rbdump leaves such a record out if the earlier object had another
  * type than the object that is in the slot now.
  *
@@ -38,7 +38,7 @@ struct allocation_site {
 struct allocation_sites;
 
 /*
- * Finds the records, and reads which objects have a record. Returns NULL if there is not enough memory.
+ * Finds the records, and finds out which objects have a record. Returns NULL if there is not enough memory.
  *   walk   must exist until allocation_sites_destroy()
  *   files  as read by data_files_read()
  */

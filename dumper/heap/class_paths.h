@@ -19,7 +19,7 @@
 struct class_path {
 	uint32_t parent; /* the group of the previous objects; 0: the group that stands for the roots */
 	uint32_t node;	 /* one of the objects of this group */
-	uint32_t label;	 /* index in `labels`: how the previous objects refer to these objects; 0: left out */
+	uint32_t label;	 /* index in `labels`: how the previous objects refer to these objects; 0: no name */
 	uint16_t group;	 /* the group of the objects in the census */
 	uint16_t level;	 /* how many steps lead to the objects */
 	uint64_t objects;

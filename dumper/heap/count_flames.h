@@ -1,6 +1,6 @@
 /*
- * The frames of a flame graph of a counted heap (heap_count.h). The outermost frames are ages of objects. Below each of them
- * are the types of these objects, and below each type are the classes.
+ * The frames of a flame graph of a counted heap (heap_count.h). Each outermost frame is an age of objects. The frames below
+ * an age are the types of its objects, and the frames below a type are the classes of its objects.
  */
 #ifndef RBDUMP_COUNT_FLAMES_H
 #define RBDUMP_COUNT_FLAMES_H

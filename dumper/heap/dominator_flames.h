@@ -1,6 +1,6 @@
 /*
- * The frames of a flame graph of a tree of dominators (dominators.h). Below the frame of some objects are the frames of the
- * objects that would be freed together with them. The objects of a frame retain the bytes of this frame and of all frames
+ * The frames of a flame graph of a tree of dominators (dominators.h). The objects in the frames below a frame would be
+ * freed together with the objects of this frame. The objects of a frame retain the bytes of this frame and of all frames
  * below it.
  *
  * A class or module that retains much memory has a frame of its own. All other objects below the same frame are merged by

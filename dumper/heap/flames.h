@@ -15,13 +15,13 @@
 /* No frame has this index. */
 #define FLAMES_NONE UINT32_MAX
 
-/* One frame. Its bytes and objects do not include those of the frames below it. */
+/* One frame. The bytes and objects of a frame do not include the bytes and objects of the frames below it. */
 struct flame {
 	uint32_t parent;		    /* index; 0 for the root, which is its own parent */
 	char *name;			    /* for example the name of a class or a type; NULL for the root */
 	const char *type;		    /* the type of its objects, such as "T_STRING"; NULL: several types */
 	bool is_age;			    /* the frame stands for all objects of one age */
-	uint64_t slot_bytes, outside_bytes; /* only their sum counts if `places` of struct flames_about is false */
+	uint64_t slot_bytes, outside_bytes; /* if `places` of struct flames_about is false, only their sum is shown */
 	uint64_t objects;
 };
 

@@ -10,12 +10,12 @@
 
 struct flames_look {
 	const struct session *session;
-	const char *by;	    /* as in struct flame_page */
-	const char *how;    /* how the heap was read */
-	const char *counts; /* how many objects there are */
-	bool places;	    /* as in struct flames_about */
-	const char *const *doubts;
-	size_t nr_doubts; /* sentences that say what is not certain */
+	const char *by;		   /* as in struct flame_page */
+	const char *how;	   /* how the heap was read */
+	const char *counts;	   /* how many objects there are */
+	bool places;		   /* as in struct flames_about */
+	const char *const *doubts; /* sentences that say what is not certain */
+	size_t nr_doubts;
 };
 
 /*

@@ -2,9 +2,9 @@
  * A directed graph, for example of the objects of a heap and the references between them. The nodes have the numbers
  * from 0 to `nodes` - 1. Node 0 stands for the roots.
  *
- * The graph is in compressed sparse rows: the edges of all nodes are in one array, in the order of the nodes that they
- * come from. Memory: 4 bytes for each node, and 4 bytes for each edge. While edges are added, the array has room for up
- * to a quarter more edges, or for up to 262,144 more edges if that is more. This room takes memory only when it is used.
+ * The graph is in compressed sparse rows: the edges of all nodes are in one array, in the order of the nodes that they come
+ * from. Memory: 4 bytes for each node, and 4 bytes for each edge. While edges are added, the array has room for up to a
+ * quarter more edges, or for up to 262,144 more edges, whichever is greater. This room takes memory only when it is used.
  */
 #ifndef RBDUMP_GRAPH_H
 #define RBDUMP_GRAPH_H
@@ -42,10 +42,10 @@ void graph_clear(struct graph *graph); /* a zeroed struct is fine */
 void graph_begin_node(struct graph *graph, uint32_t node);
 
 /*
- * Adds an edge from the node that was begun last. Does nothing if `to` is 0: nothing refers to the roots, and
- * slots_number() returns 0 for an address that is not the address of a slot. Also does nothing if the previous
- * edge from this node leads to `to`, too. Apart from that, a node can have the same edge several times. Sets
- * `incomplete` if there is not enough memory, or if there would be more than GRAPH_EDGES_MAX edges.
+ * Adds an edge from the node that was begun last. Does nothing if `to` is 0: nothing refers to the roots, and slots_number()
+ * returns 0 for an address that is not the address of a slot. Also does nothing if the previous edge from this node leads to
+ * the same node. Apart from that, a node can have the same edge several times. Sets `incomplete` if there is not enough
+ * memory, or if there would be more than GRAPH_EDGES_MAX edges.
  */
 void graph_add(struct graph *graph, uint32_t to);
 
@@ -60,9 +60,9 @@ static inline const uint32_t *graph_edges(const struct graph *graph, uint32_t no
 }
 
 /*
- * Finds a shortest path from node 0 to each node (breadth-first search). The edges of node 0 can have ranks; they are then
- * sorted by rank, the lowest rank first. A path has the rank of its first edge. For each node, the function looks only at the
- * paths that have the lowest rank, and finds a shortest one of them.
+ * Finds a shortest path from node 0 to each node (breadth-first search). The edges of node 0 can have ranks. If they have
+ * ranks, these edges must be sorted by rank, the lowest rank first. A path has the rank of its first edge. Of all paths to a
+ * node, the function looks only at the paths with the lowest rank, and finds a shortest one of them.
  *   ranks  for each rank except the lowest, the index of the first edge of node 0 that has this rank, in ascending order;
  *          NULL if `nr_ranks` is 0
  * Returns, for each node, the previous node on its path: GRAPH_NONE for node 0, and for nodes to which no path leads.

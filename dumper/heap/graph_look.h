@@ -1,5 +1,5 @@
 /*
- * One look at the references of a heap: the graph of its objects, and a shortest path from the roots to each of them.
+ * One look at the references of a heap: the graph of its objects, and a shortest path from the roots to each object.
  */
 #ifndef RBDUMP_GRAPH_LOOK_H
 #define RBDUMP_GRAPH_LOOK_H

@@ -1,9 +1,9 @@
 /*
  * Counts the objects of a heap.
  *
- * The heap of a core or of a stopped process does not change, so it is read once. The heap of a running process is read
- * twice, and the two readings are compared slot by slot. Only a collection frees objects. So if no collection has begun
- * between the two readings, an object that was in a slot at both readings was also there at the moment between them. For each
+ * The heap of a core or of a stopped process does not change, so it is read once. The heap of a running process is read twice,
+ * and the two readings are compared slot by slot. Only a collection frees objects. So if no collection has begun between the
+ * two readings, an object that was in a slot at both readings was also there at the moment between the two readings. For each
  * group of objects, the comparison gives two results: how many objects were certainly there at that moment, and how many can
  * have been there at most. Dead objects, which a collection has not freed yet, are in groups of their own.
  *
@@ -18,7 +18,7 @@
 #include "heap/heap_copy.h"
 #include "ruby/object_size.h"
 
-/* The slots of one size. */
+/* A pool: all slots of one size. */
 struct heap_pool {
 	uint64_t slot_size, pages, slots, free;
 };

@@ -27,8 +27,8 @@ void heap_open_print_nearest(const struct session *session, const char *prefix, 
 
 /*
  * An upper bound for the bytes that all objects of the target own together. Objects do not share the memory that they
- * own, so this is the number of bytes that the target has mapped, plus 512 MiB for what it maps while its heap is read.
- * At most OBJECT_OWNED_MAX.
+ * own, so the bound is the number of bytes that the target has mapped, plus 512 MiB for memory that the target maps
+ * while its heap is read. The bound is at most OBJECT_OWNED_MAX.
  */
 uint64_t heap_open_most_bytes(const struct target *target);
 

@@ -1,10 +1,10 @@
 /*
- * One reading of a heap with its references. Sets up what a walk over the objects (heap_walk.h) and a look at the roots
- * (ruby/heap_roots.h) need. All code that follows references uses this module.
+ * One reading of a heap with its references. Prepares a walk over the objects (heap_walk.h) and a look at the roots
+ * (ruby/heap_roots.h). All code that follows references from object to object uses this module.
  *
  * The order: heap_reading_begin(), once. Then for each reading: heap_reading_prepare(), heap_reading_roots(), and
- * heap_walk_each() for the member `walk`. The last two can be called in either order. Finally heap_reading_clear(),
- * also after a failure.
+ * heap_walk_each() for the member `walk`. heap_reading_roots() and heap_walk_each() can be called in either order.
+ * Finally heap_reading_clear(), also after a failure.
  */
 #ifndef RBDUMP_HEAP_READING_H
 #define RBDUMP_HEAP_READING_H
@@ -25,8 +25,8 @@ struct heap_reading {
 
 /*
  * Reads the symbols of the files that the target has mapped. This reads no memory of the target, so call this function
- * before the target is stopped. The caller keeps the session until heap_reading_clear(). Returns false if there is not
- * enough memory.
+ * before the target is stopped. The session must exist until heap_reading_clear(). Returns false if there is not enough
+ * memory.
  */
 bool heap_reading_begin(const struct session *session, struct heap_reading *ret);
 void heap_reading_clear(struct heap_reading *reading); /* a zeroed struct is fine */
@@ -35,7 +35,8 @@ void heap_reading_clear(struct heap_reading *reading); /* a zeroed struct is fin
  * Prepares the walk, and allows it as many steps as the objects of the target can need (heap_open.h). Forgets what was
  * read before.
  *   runs         the target runs during the walk
- *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: the deadline that heap_walk_begin() sets
+ *   deadline_ns  after this time (CLOCK_MONOTONIC), no page of the heap and no large range of memory is read; 0: the
+ *                deadline that heap_walk_begin() sets
  * Returns false if there is not enough memory.
  */
 bool heap_reading_prepare(struct heap_reading *reading, bool runs, uint64_t deadline_ns);

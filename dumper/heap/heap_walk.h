@@ -21,7 +21,7 @@ struct heap_walk {
 	void *context;
 	bool runs;
 	struct ruby lasting; /* like `ruby`, with a snapshot for what does not change: shapes, types, names */
-	struct slots *slots; /* of the pages that existed when the walk was prepared */
+	struct slots *slots; /* the slots of the pages that existed when the walk was prepared */
 	struct object_refs refs;
 	struct object_sizes sizes;
 	bool strings;	      /* the caller reads the bytes of Strings */
@@ -39,7 +39,7 @@ struct heap_object {
 	uint64_t type;	       /* RUBY_T_ */
 	struct access *access; /* reads what is outside the slot */
 	const struct heap_copy_page *page;
-	uint64_t index; /* of the slot in its page */
+	uint64_t index; /* the number of the slot in its page */
 	bool dead;	/* the last collection left the object unmarked, but has not swept its slot yet */
 	/*
 	 * The target has changed the slot since it was copied. So the memory outside the slot, which was copied later,

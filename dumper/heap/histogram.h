@@ -50,7 +50,7 @@ const char *histogram_mode_text(enum heap_mode mode);
 struct heap_path {
 	char *text; /* its steps (class_paths.h) */
 	uint64_t objects;
-	uint64_t before; /* how many objects have these steps in the earlier histogram */
+	uint64_t before; /* how many objects have a path with these steps in the earlier histogram */
 	/*
 	 * The earlier histogram does not have this path. It has only the paths with the most objects, so this path may
 	 * have been left out. `before` is then the greatest possible number, or `objects` if `objects` is less.
@@ -66,10 +66,10 @@ struct heap_row {
 	uint64_t old, shady, pinned, dead;
 	struct {
 		uint64_t objects, slot_bytes, owned_bytes;
-	} before; /* in the earlier histogram that this one is compared with */
+	} before; /* the numbers of this row in the earlier histogram */
 	/*
-	 * If the earlier histogram may lack paths of this row: the number of objects of the smallest path that it has
-	 * for this row. Otherwise 0.
+	 * If the earlier histogram may lack paths of this row, this is the smallest number of objects of any path of this
+	 * row in the earlier histogram. Otherwise 0.
 	 */
 	uint64_t least_before;
 	/*
@@ -122,7 +122,10 @@ struct histogram {
 bool histogram_make(const struct ruby *ruby, const struct heap_count *count, bool old_stay, struct histogram *ret);
 void histogram_clear(struct histogram *histogram);
 
-/* Adds a row. The histogram owns its name from now on. Returns false, and frees the name, if there is not enough memory. */
+/*
+ * Adds a row. The histogram owns the name of the row from now on. Returns false, and frees the name, if there is not enough
+ * memory.
+ */
 bool histogram_add(struct histogram *histogram, const struct heap_row *row);
 
 /* Adds the numbers of a row to those of another row. No sum is greater than SUM_MAX (heap/sums.h). */
@@ -139,13 +142,16 @@ void histogram_merge(struct heap_row *into, const struct heap_row *row);
 bool histogram_add_path(struct heap_row *row, char *text, uint64_t objects, uint64_t before);
 
 /*
- * Sorts the paths of all rows. Keeps the paths with most objects; if both histograms have paths, keeps the paths that
- * have grown most. In this case, also sorts the rows by how many more bytes their paths keep alive than before: the row
- * with the largest number comes first. So garbage that was not freed yet does not hide a leak.
+ * Sorts the paths of all rows. Keeps the paths with the most objects; if both histograms have paths, keeps the paths that
+ * have grown most. In this case, also sorts the rows by the estimated growth of the bytes that their paths keep alive: the
+ * row with the largest growth comes first. So garbage that was not freed yet does not hide a leak.
  */
 void histogram_sort_paths(struct histogram *histogram);
 
-/* How many more objects the paths of a row keep alive than before. Paths that keep fewer objects alive do not count. */
+/*
+ * How many more objects the paths of a row keep alive than before. Paths that keep fewer objects alive than before do not
+ * count.
+ */
 uint64_t histogram_kept_growth(const struct heap_row *row);
 
 /* This number is greater than the number of types. */

@@ -20,7 +20,7 @@ struct error *object_main(const struct target_options *target, uint64_t address,
 
 /*
  * Does the same as object_main(), but for a session that heap_open() has opened.
- *   target  what was opened
+ *   target  the process or the core that heap_open() has opened
  */
 struct error *object_print(const struct target_options *target, struct session *session, uint64_t address, size_t rows,
 			   bool json, enum exit_status *status);

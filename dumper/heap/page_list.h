@@ -2,7 +2,8 @@
  * The list of the heap's pages, copied at one moment. While the program runs, Ruby adds pages to the list and removes
  * pages from it. Each time, Ruby moves the entries of the list that come after these pages (gc.c, heap_page_allocate
  * and heap_pages_free_unused_pages, v2_1_0 to v3_4_5). A copy that is made during such a move can lack a page that was
- * in the list all the time. So if the list has changed during the copy, it is copied again, up to a limit.
+ * in the list all the time. So if the list has changed during the copy, rbdump copies the list again, a limited number
+ * of times.
  */
 #ifndef RBDUMP_PAGE_LIST_H
 #define RBDUMP_PAGE_LIST_H
@@ -35,8 +36,8 @@ void page_list_clear(struct page_list *list); /* a zeroed struct is fine */
 
 /*
  * Reads the next page, as heap_pages_next() does. The descriptions are copied in batches, and a batch is forgotten
- * before the next batch is copied, so they take the same memory for a heap of any size. Returns false at the end of the
- * list, or if there is not enough memory. If there is not enough memory, list->descriptions is NULL.
+ * before the next batch is copied, so the descriptions take the same memory for a heap of any size. Returns false at
+ * the end of the list, or if there is not enough memory. If there is not enough memory, list->descriptions is NULL.
  */
 bool page_list_next(struct page_list *list, struct heap_page *ret);
 

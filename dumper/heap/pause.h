@@ -22,12 +22,13 @@ void pause_estimate_begin(struct pause_estimate *ret);
  * Call this function just after the reading that is made for the estimate. Returns how long the process would be
  * stopped, in milliseconds.
  *
- * While the process is stopped, rbdump runs at a real-time priority, if permitted, and then does not wait for a CPU. If
- * this priority is not permitted, the estimate is the elapsed time. If it is permitted, the time for which this reading
- * has waited for a CPU does not count, so the estimate is the CPU time of all threads of rbdump. But if several threads
- * of rbdump ran at the same time, the elapsed time can be shorter than the CPU time. Then the estimate is the elapsed
- * time. The estimate is longer than the stop will be. An example from a machine that also did other work: the reading
- * took 165 ms of CPU time and 260 to 460 ms of elapsed time, and the stop took 75 ms.
+ * While the process is stopped, rbdump runs at a real-time priority, if this is permitted. With this priority, rbdump
+ * does not wait for a CPU. If the priority is not permitted, the estimate is the elapsed time. If it is permitted, the
+ * time for which this reading has waited for a CPU does not count, so the estimate is the CPU time of all threads of
+ * rbdump. But if several threads of rbdump ran at the same time, the elapsed time can be shorter than the CPU time. If
+ * it is shorter, the estimate is the elapsed time. The estimate is longer than the stop will be. An example from a
+ * machine that also did other work: the reading took 165 ms of CPU time and 260 to 460 ms of elapsed time, and the stop
+ * took 75 ms.
  */
 double pause_estimate_end(const struct pause_estimate *estimate);
 
@@ -36,8 +37,8 @@ struct pause_work {
 	/*
 	 * Reads the heap.
 	 *   runs         the process runs during the reading
-	 *   deadline_ns  nothing large is read after this time (CLOCK_MONOTONIC); 0: only the reading's own limit
-	 *                applies
+	 *   deadline_ns  after this time (CLOCK_MONOTONIC), no page of the heap and no large range of memory is read;
+	 *                0: only the reading's own limit applies
 	 */
 	struct error *(*read)(void *context, bool runs, uint64_t deadline_ns);
 	/* Whether the deadline ended the last reading before it had read everything. */

@@ -9,7 +9,7 @@
 #include "session/session.h"
 
 /*
- * Looks at the references of the heap (graph_look.h), and adds the paths with most objects to the rows. In a
+ * Looks at the references of the heap (graph_look.h), and adds the paths with the most objects to the rows. In a
  * comparison, a path that both histograms have becomes one path of the row. Fails if graph_look_begin() fails.
  */
 struct error *row_paths_add(const struct heap_options *options, struct session *session, struct histogram *histogram);

@@ -1,6 +1,6 @@
 /*
- * Numbers the slots of a heap, in the order of their addresses. The first slot has the number 1. The number 0 is not a
- * slot: in a graph of the heap (heap/graph.h), it stands for the roots.
+ * Numbers the slots of a heap, in the order of their addresses. The first slot has the number 1. No slot has the number
+ * 0: in a graph of the heap (heap/graph.h), this number stands for the roots.
  *
  * rbdump often tests whether a word of a target is the address of a slot, so this test is fast: one look-up in a hash
  * table, which takes the same time for any number of pages. Only the exact start of a slot passes the test. The test

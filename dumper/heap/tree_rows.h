@@ -9,7 +9,7 @@
 #include "heap/heap_graph.h"
 #include "heap/tree.h"
 
-/* A row stands for one object with a large part of the weight, or for all other children that are in the same group. */
+/* A row stands for one object with a large part of the weight, or for all other objects of one group below the same row. */
 struct tree_row {
 	uint32_t parent; /* the object of the row above; 0: the roots; GRAPH_NONE: more than one object */
 	uint32_t node;	 /* the object; GRAPH_NONE: more than one object */
@@ -24,11 +24,14 @@ struct tree_writer {
 	 *   depth  how many levels are above this row
 	 */
 	void (*begin)(void *context, const struct tree_row *row, unsigned int depth);
-	/* The row that began last is the first object of a linked list. The next rows are below the last object of the list. */
+	/*
+	 * The object of the row that began last is the first object of a linked list, which has `more` further objects. The
+	 * next rows are below the last object of the list.
+	 */
 	void (*list)(void *context, uint64_t more, unsigned int depth);
 	/* Other rows with enough weight are left out here, because there would be too many rows or too many levels. */
 	void (*left_out)(void *context, unsigned int depth);
-	/* A row ends. It is the row that began last among the rows that have not ended yet. */
+	/* Of the rows that have not ended yet, the row that began last ends. */
 	void (*end)(void *context);
 	void *context;
 };

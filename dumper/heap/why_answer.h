@@ -22,8 +22,8 @@ struct why_answer {
 	uint32_t *path;	 /* the nodes of the path, without node 0; the last is `object` */
 	size_t length;	 /* 0: no path leads to the object */
 	/*
-	 * Otherwise, a tree. If `name` is NULL, it is the tree of the dominators. Else it is the tree of the paths to
-	 * the objects of the class with this name.
+	 * If `object` is 0, the answer is a tree. If `name` is NULL, this is the tree of the dominators. If `name` is
+	 * not NULL, this is the tree of the paths to the objects of the class with this name.
 	 */
 	const char *name;
 	uint64_t found, reached; /* for a class: how many objects there are, and how many of them can be reached */

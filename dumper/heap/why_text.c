@@ -117,7 +117,7 @@ static struct error *write_tree_text(const struct why_answer *answer, FILE *stre
 /* What an object may be to which no path leads. */
 static const char *why_not(const struct graph_look *look)
 {
-	return look->reading.walk.incomplete ? "garbage, or kept by something that was not read" : "garbage";
+	return look->reading.walk.incomplete ? "garbage, or kept alive by something that was not read" : "garbage";
 }
 
 static void write_path_text(const struct why_answer *answer, FILE *stream)

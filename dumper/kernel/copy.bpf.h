@@ -19,8 +19,9 @@
 #define LOOKS 64
 
 /*
- * The data that is too large for the stack of the BPF program. Each CPU has its own struct scratch, which never has two
- * users at once. While the scheduler calls on_switch(), interrupts are off, so the clock cannot interrupt on_switch().
+ * The data that is too large for the stack of the BPF program. Each CPU has its own struct scratch, and two programs
+ * never use the same struct at the same time: while the scheduler calls on_switch(), interrupts are off, so the clock
+ * cannot interrupt on_switch().
  */
 struct scratch {
 	struct kernel_record record;

@@ -91,8 +91,12 @@ struct kernel_facts {
 
 /* What a record is about. All records begin with struct kernel_head. */
 enum kernel_kind {
-	KERNEL_CLOCK = 1,  /* struct kernel_record: the stack of a thread that was interrupted by its CPU's clock */
-	KERNEL_WAIT_STACK, /* struct kernel_record: stack of a thread that leaves its CPU; then a KERNEL_OUT says why */
+	/*
+	 * struct kernel_record: the stack of a thread that was interrupted by its CPU's clock, or the stack of a new
+	 * thread that is preempted (EARLY_MAX in threads.bpf.h)
+	 */
+	KERNEL_CLOCK = 1,
+	KERNEL_WAIT_STACK, /* struct kernel_record: stack of a thread that leaves its CPU; the next KERNEL_OUT says why */
 	KERNEL_OUT,	   /* struct kernel_switch: a thread has left its CPU */
 	KERNEL_IN,	   /* struct kernel_switch: a thread was given a CPU */
 	KERNEL_UNKNOWN,	   /* struct kernel_head: the thread `tid` has run, but its Ruby thread is not known */
@@ -191,13 +195,13 @@ struct kernel_thread {
 	__u32 waker_pid, waker_tid;
 	__u64 copied_ns[KERNEL_WAITS]; /* per kind of wait, when a stack was last copied; index: hash of the kind */
 	__u64 runnable_copied_ns;      /* when a stack was last copied because the thread left its CPU, but could run */
-	__u64 lost;		       /* the number of records lost since the program learned of the thread */
+	__u64 lost;		       /* the number of records lost since this entry for the thread was made */
 	__u64 ended;		       /* the last rb_thread_t whose end was reported for this native thread; 0: none */
 	/*
 	 * `told_ns`: if `thread` is 0, the time when the program last wrote a record KERNEL_UNKNOWN for the native
-	 * thread, or first noted that it does not know the Ruby thread. `times`: the next record KERNEL_UNKNOWN follows
-	 * at least AGAIN_NS << `times` after `told_ns`; in this formula, a `times` above TIMES_MAX counts as TIMES_MAX
-	 * (threads.bpf.h).
+	 * thread, or first noted that it does not know the Ruby thread. `times`: the program writes the next record
+	 * KERNEL_UNKNOWN at the time `told_ns` + (AGAIN_NS << `times`) or later; in this formula, a `times` above
+	 * TIMES_MAX counts as TIMES_MAX (threads.bpf.h).
 	 */
 	__u64 times, told_ns;
 	/*

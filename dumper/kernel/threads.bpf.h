@@ -223,8 +223,8 @@ static __always_inline void note_lost(struct kernel_thread *thread, __u64 *of_pr
 }
 
 /*
- * Reads from the thread-local storage of the current native thread which Ruby thread it runs. Returns the rb_thread_t,
- * or 0 if the Ruby thread is not known.
+ * Finds out which Ruby thread the current native thread runs, by reading its thread-local storage. Returns the
+ * rb_thread_t, or 0 if the Ruby thread is not known.
  *   ended  receives whether the Ruby thread has ended
  */
 static __always_inline __u64 current_thread(struct task_struct *task, const struct kernel_facts *facts, bool *ended)

@@ -19,7 +19,7 @@ struct footprint {
 	struct footprint_span *spans;
 	uint8_t *bytes;
 	uint32_t nr_spans, nr_bytes, spans_capacity, bytes_capacity;
-	bool failed; /* the footprint is incomplete: memory ran out, or too much was read */
+	bool failed; /* the footprint is incomplete: there was not enough memory, or too much was read */
 };
 
 /* The maximum number of bytes in a footprint. */

@@ -27,8 +27,8 @@ struct memory;
 
 /*
  * Creates an empty snapshot. Returns NULL if there is not enough memory.
- *   source, context  the source of pages, and the first argument for the source. The snapshot calls the source only
- *                    during calls of functions in this header
+ *   source, context  the function that is the source of pages (page.h), and its first argument. The snapshot calls this
+ *                    function only during calls of functions in this header
  *   max_pages        the maximum number of pages in the snapshot; a read that needs more pages fails
  */
 struct memory *memory_create(memory_source *source, void *context, size_t max_pages);
@@ -37,8 +37,8 @@ void memory_destroy(struct memory *memory); /* NULL is fine */
 /*
  * From this call on, a read does not fail if the snapshot has no room for another page. Instead, the read drops all
  * pages that were copied so far, and continues. So the same bytes can be copied twice, at different moments.
- * memory_want() does not drop any pages. Do not use this function together with memory_forget() or the functions for
- * data that changes.
+ * memory_want() never drops pages, even if there is no room. Do not use memory_recycle() together with memory_forget(),
+ * or with functions for data that changes, such as memory_forget_changing().
  */
 void memory_recycle(struct memory *memory);
 
@@ -102,8 +102,8 @@ void memory_prefetch(struct memory *memory);
 /*
  * Whether the `length` bytes at `address` in the target differ from their copy in the snapshot. If memory_copy_again()
  * has copied all pages that contain these bytes, the function compares the first copy with the second copy. Otherwise,
- * the function reads the pages again from the target. The function does not change the copy. Also returns true if the
- * bytes cannot be read.
+ * the function reads the pages again from the target. The copies in the snapshot do not change. Also returns true if
+ * the bytes cannot be read.
  */
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 
@@ -147,7 +147,7 @@ size_t memory_lacked(const struct memory *memory);
 enum memory_kind memory_reads(struct memory *memory, enum memory_kind kind);
 
 /*
- * If `holds` is true, reads do not copy any pages from this call on. If a read needs a page that the snapshot does not
+ * If `holds` is true: from this call on, reads do not copy any pages. If a read needs a page that the snapshot does not
  * contain, the read fails, as if the snapshot were sealed. If `holds` is false, this restriction ends.
  */
 void memory_hold(struct memory *memory, bool holds);
@@ -176,8 +176,8 @@ void memory_seal_changing(struct memory *memory);
 bool memory_copy_again(struct memory *memory);
 
 /*
- * The number of pages that have been read or marked as wanted since the snapshot was created. If reads drop pages
- * (memory_recycle()), counts only since the last drop.
+ * The number of pages that have been read or marked as wanted since the snapshot was created. If a read has dropped all
+ * pages (memory_recycle()), the count began again at 0 at that time.
  */
 size_t memory_pages(const struct memory *memory);
 

@@ -11,7 +11,7 @@
 #include "memory/page.h"
 
 enum page_state {
-	PAGE_EMPTY = 0,	 /* slot not in use */
+	PAGE_EMPTY = 0,	 /* this slot of the hash table is not in use */
 	PAGE_WANTED,	 /* known to be needed, not copied yet */
 	PAGE_COPIED,	 /* `data` contains the page */
 	PAGE_UNREADABLE, /* the source could not read the page */
@@ -24,8 +24,8 @@ struct page {
 	enum page_state state;
 	bool fresh; /* the page was copied between memory_forget_changing() and memory_seal_changing() */
 	/*
-	 * Which kinds of data were read from the page in this pass, and in the previous pass: bits (1 << enum
-	 * memory_kind).
+	 * Which kinds of data were read from the page in this pass, and in the previous pass. Each kind has one bit:
+	 * 1 << enum memory_kind.
 	 */
 	uint8_t reads, reads_before;
 };
@@ -51,7 +51,7 @@ struct memory {
 	size_t copied; /* the number of pages that reads have copied */
 
 	clockid_t clock;
-	long limit_ns; /* the time limit: measured with `clock`, from `limited` on; 0: no limit */
+	long limit_ns; /* the time limit, counted from `limited` on with `clock`; 0: no limit */
 	struct timespec limited;
 	unsigned int reads; /* number of reads since the clock was last read */
 	bool over;
@@ -83,7 +83,7 @@ struct copies {
 	uint64_t *pages; /* addresses, ascending */
 	bool *ok;
 	uint8_t *data; /* the copies, which belong to the snapshot */
-	size_t count;  /* 0 if there is not enough memory */
+	size_t count;  /* 0 if there was nothing to copy, or if there is not enough memory */
 	bool none;     /* there was nothing to copy */
 };
 

@@ -1,6 +1,6 @@
 /*
- * An overlay: pieces of the target's memory that reads use instead of the pages of a snapshot (memory.h). For example,
- * the stack copy of a sample consists of such pieces.
+ * An overlay: pieces of the target's memory. Reads use these pieces instead of the pages of a snapshot (memory.h). For
+ * example, the stack copy of a sample consists of such pieces.
  */
 #ifndef RBDUMP_OVERLAY_H
 #define RBDUMP_OVERLAY_H

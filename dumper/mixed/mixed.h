@@ -1,7 +1,7 @@
 /*
  * Adds native frames to the stacks of a trace (`rbdump --native`). The native stacks of threads, and of suspended
- * fibers, are copied while the process is stopped. They are unwound, merged with Ruby's frames and symbolized after the
- * process runs again. For a core, all of this happens at once.
+ * fibers, are copied while the process is stopped. After the process runs again, rbdump unwinds the native stacks,
+ * merges them with Ruby's frames, and symbolizes them. For a core, all of this happens at once.
  *
  * If a thread sleeps, and only its instruction pointer and its stack pointer are needed to follow its native stack,
  * rbdump does not stop the thread. rbdump copies the stack before the pause, and reads these two registers from the
@@ -45,7 +45,7 @@ bool mixed_prepare(struct mixed *mixed, const struct ruby_fibers *fibers, const 
 
 /*
  * Copies the native stacks of all threads, and of the fibers that were passed to mixed_prepare(). If mixed_prepare()
- * has copied the stack of a thread, and the thread has slept since then, the stack is not copied again. Call this
+ * has copied the stack of a thread, and the thread has not run since then, the stack is not copied again. Call this
  * function while the process is stopped. The function makes one or a few system calls.
  *   ruby  used to read the fibers. Its snapshot must already contain the fibers
  */
@@ -54,7 +54,7 @@ void mixed_copy(struct mixed *mixed, const struct ruby *ruby);
 /*
  * Adds native frames to the threads of a trace. Adds marks where the native frames are not known, or not certain. The
  * frames of Ruby do not change. Fails if there is not enough memory.
- *   ruby    used to read methods and code. Data that is not in the snapshot is read from the target as it is now
+ *   ruby    used to read methods and code. If the snapshot lacks data, this data is read from the target during the call
  *   stacks  for each thread of the trace: the stack from which its frames were made
  */
 struct error *mixed_merge(struct mixed *mixed, const struct ruby *ruby, const struct stack *stacks,

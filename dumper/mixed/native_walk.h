@@ -1,5 +1,5 @@
 /*
- * Unwinds a native stack from its copy, from the innermost function to the outermost one.
+ * Unwinds the copy of a native stack, from the innermost function to the outermost one.
  *
  * JIT-compiled code has no call frame information. rbdump finds the caller of such code only if the caller is Ruby's
  * interpreter. JIT-compiled code of Ruby pushes only a few words before it calls a C function. So the return address
@@ -56,7 +56,7 @@ void native_walk_clear(struct native_walk *walk);
  * the call (cont.c, fiber_setcontext()). Usually, the return address is directly below the stored stack pointer. But if
  * the call is a tail call (2.7), the return address is some words above the stored stack pointer. rbdump uses a return
  * address above the stored stack pointer only if rbdump can unwind the whole stack from there.
- *   end  the stored stack pointer: cont.machine.stack
+ *   end  the stored stack pointer (the member cont.machine.stack of the rb_fiber_t)
  * Returns false if there is not enough memory. In any case, the caller frees `ret` with native_walk_clear().
  */
 bool native_walk_fiber(const struct native_walker *walker, uint64_t end, const struct native_stack *stack,

@@ -4,8 +4,8 @@
  * If a thread sleeps in a system call, rbdump can read its instruction pointer and its stack pointer from the kernel
  * without a stop. These two registers are enough to unwind most stacks: before a function uses another register, it
  * saves the caller's value of that register. A stop would end some system calls (target/sleeper.h). So a sleeping
- * thread is stopped only if rbdump has tried to follow its stack before, and could not do so without the other
- * registers.
+ * thread is stopped only if rbdump has already tried to follow its stack without a stop, and has failed because another
+ * register was needed.
  */
 #ifndef RBDUMP_SLEEPERS_H
 #define RBDUMP_SLEEPERS_H

@@ -14,7 +14,8 @@
 /*
  * Finds the compilation unit of an address. `address` is an address in the debug info, not in the memory of the target.
  * First looks up the address in the index of addresses (.debug_aranges). If the index does not contain the address,
- * searches all units, because some compilers (rustc) write no index. Returns false if no unit contains the address.
+ * searches all units, because some compilers (rustc) do not write an index. Returns false if no unit contains the
+ * address.
  */
 bool debug_info_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret);
 

@@ -1,6 +1,6 @@
 /*
- * The ELF files that a live process had mapped when mapped_files_open() was called. The files stay open, so they can be
- * read even after the process has ended.
+ * The ELF files in the mappings of a process, as mapped_files_open() or mapped_files_of_target() found them. The files
+ * stay open, so they can be read even after the process has ended.
  */
 #ifndef RBDUMP_MAPPED_FILES_H
 #define RBDUMP_MAPPED_FILES_H

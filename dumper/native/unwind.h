@@ -52,7 +52,7 @@ enum unwind_result {
 	UNWIND_CALLER,	      /* the registers are those of the caller */
 	UNWIND_INTERRUPTED,   /* the registers are those of the function that a signal has interrupted */
 	UNWIND_OUTERMOST,     /* the call frame information says that the function has no caller */
-	UNWIND_RETURNS_TO_0,  /* the return address is 0, so the function is the outermost, or the stack is damaged */
+	UNWIND_RETURNS_TO_0,  /* the return address is 0: the function is the outermost one, or the stack is damaged */
 	UNWIND_NO_RULE,	      /* there is no usable call frame information for the address */
 	UNWIND_NOT_SUPPORTED, /* a rule is not supported */
 	UNWIND_NOT_KNOWN,     /* a register that is needed is not known */
@@ -62,7 +62,8 @@ enum unwind_result {
 
 /*
  * Replaces the registers of a function with the registers of its caller. Changes the registers only if the result is
- * UNWIND_CALLER or UNWIND_INTERRUPTED. The interrupted function and the handler can be on different stacks.
+ * UNWIND_CALLER or UNWIND_INTERRUPTED. After UNWIND_INTERRUPTED, the stack pointer can point into another stack, because
+ * a signal handler can have its own stack.
  */
 enum unwind_result unwind_next(struct unwinder *unwinder, struct unwind_registers *registers,
 			       const struct unwind_memory *memory);

@@ -96,9 +96,9 @@ struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
 void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns);
 
 /*
- * Postpones the next look at a candidate by two seconds, because --cgroup or --user excludes the candidate now, or
- * because the look could not begin. The candidate may be included later, because a process can move to another cgroup,
- * and can change its user.
+ * Postpones the next look at a candidate by two seconds. Call this function if --cgroup or --user excludes the candidate
+ * now, or if the look could not begin. The candidate may be included later, because a process can move to another
+ * cgroup, and can change its user.
  */
 void candidates_postpone(struct candidate *candidate, uint64_t now_ns);
 

@@ -51,7 +51,7 @@ struct capture_options {
 	 * was used for this process. If `fallback` is NULL, a target that `source` cannot sample is not recorded.
 	 */
 	const struct source *fallback;
-	/* If `source->in_kernel` is set: the BPF maps of the program in the kernel that samples all targets. */
+	/* If `source->in_kernel` is set: the maps of the BPF program that samples all targets. */
 	struct kernel_maps maps;
 	bool states[SAMPLE_STATES]; /* which thread states to record */
 	const char *offsets;

@@ -20,7 +20,9 @@ void messages_say(const char *message);
  */
 void messages_progress(uint64_t ns, size_t processes, const struct profile_counts *counts);
 
-/* Prints that `--mode auto` has selected `mode`, because rbdump cannot sample in the kernel. `error` is the reason. */
+/*
+ * Prints that `--mode auto` has selected `mode`, because rbdump cannot sample in the kernel. `error` says why it cannot.
+ */
 void messages_fallback(const char *mode, const struct error *error);
 
 /* Prints how many samples were recorded, and any warnings about the samples. Call this at the end of a recording. */

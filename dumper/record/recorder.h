@@ -39,7 +39,7 @@ struct recorder {
 	struct timespec read, discovered, forgotten, flushed, shown, ending;
 	struct descendants_cache processes;
 	struct candidate_list candidates;
-	struct execs *execs; /* NULL: rbdump receives no reports of execs */
+	struct execs *execs; /* NULL: rbdump does not receive reports of execs */
 };
 
 /*

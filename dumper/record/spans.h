@@ -33,9 +33,9 @@ void spans_add_starting(struct spans *spans, pid_t tid, uint64_t start_ns, uint6
 enum spans_request {
 	SPANS_NOTHING,
 	/*
-	 * Call keep_pace(), because names are read too late. Names are read too late in two cases. First, the target
-	 * might have moved objects before the names of this stack's frames were read. Second, for many recent stacks, a
-	 * garbage collection began before the names of the frames were read.
+	 * The caller must call keep_pace(), because names are read too late. Names are read too late in two cases.
+	 * First, the target might have moved objects before the names of this stack's frames were read. Second, for
+	 * many recent stacks, a garbage collection began before the names of the frames were read.
 	 */
 	SPANS_KEEP_PACE,
 	/*

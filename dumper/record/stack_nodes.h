@@ -39,8 +39,8 @@ bool stack_nodes_failed(const struct stack_nodes *nodes);
 
 /*
  * Returns whether rbdump reads names too late. There are two possible causes. First, because of garbage collections,
- * rbdump could not read the names of many recent stacks. Second, compaction may have moved the objects of the stack of
- * `node`. `node` is the result of stack_nodes_find() for a new stack.
+ * rbdump could not read the names of many recent stacks. Second, compaction may have moved objects to which the stack
+ * of `node` refers. `node` is the result of stack_nodes_find() for a new stack.
  */
 bool stack_nodes_are_late(const struct stack_nodes *nodes, const struct stack_node *node);
 

@@ -47,8 +47,8 @@ enum record {
  * thread, weight, count, a byte (state | verdict << 4), node. If the state is SAMPLE_BLOCKED, the row has one more
  * number: 1 + the number of the system call, or 0 if the system call is not known. If the bit RECORDING_WAKER is set in
  * the byte with the state, the row has one more number: the id of the waker (the thread that ended the wait). The bit
- * RECORDING_ESTIMATED is set in the byte with the state if the stack was copied at another time, and chosen for this span
- * (sampling/time_line.h).
+ * RECORDING_ESTIMATED is set in the byte with the state if the stack was not copied during this span, but was chosen from
+ * stacks that were copied at other times (sampling/time_line.h).
  */
 #define RECORDING_WAKER	    0x40u
 #define RECORDING_ESTIMATED 0x80u

@@ -72,7 +72,7 @@ enum profile_kind {
 struct profile_function {
 	enum profile_kind kind;
 	const char *name;  /* the name to show, qualified by class: "block in Foo#bar" */
-	const char *label; /* the label that this Ruby prints; the same as `name` if this Ruby prints no label */
+	const char *label; /* the label as the process's Ruby prints it; if there is no label, the same as `name` */
 	const char *path;  /* NULL if there is no path; always NULL for a C function */
 	const char *absolute_path; /* NULL if there is no absolute path, as for code from eval */
 	int64_t first_line;	   /* the first line of the function's code; 0 if not known */
@@ -104,7 +104,7 @@ struct profile_span {
 	uint64_t weight_ns; /* the wall-clock time that the span covers; can differ from `count` divided by the rate */
 	uint32_t count;	    /* number of samples, at least 1 */
 	uint32_t thread;    /* index */
-	uint32_t node;	    /* index of the stack's node; 0 if no stack is known */
+	uint32_t node;	    /* index of the stack's node; 0 if the stack is not known */
 	int16_t syscall;    /* for SAMPLE_BLOCKED: number of the system call; -1 if not known */
 	uint8_t state;	    /* enum sample_state */
 	uint8_t verdict;    /* enum verdict */
@@ -178,7 +178,7 @@ uint32_t profile_find_process(const struct profile *profile, pid_t pid, uint64_t
 /*
  * Finds `thread` in the profile. `thread` can come from another recording. Returns the index in the profile; UINT32_MAX
  * if not found. A thread of the profile is the same thread if it has the same process and the same serial. If the
- * profile has no such thread, but the tid of `thread` is known, takes the first thread that was added with the same
+ * profile has no such thread, but the tid of `thread` is known, finds the first thread that was added with the same
  * process, tid, name, ractor and `main`. But if the serials show that both threads are from one capture, they are
  * different threads, and the function returns UINT32_MAX.
  */

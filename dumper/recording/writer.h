@@ -16,7 +16,7 @@ struct recording_head {
 	struct timespec start; /* the start time of the recording (CLOCK_REALTIME) */
 	double rate;
 	const char *mode;
-	char *const *command; /* the command that rbdump started; NULL if rbdump started no command */
+	char *const *command; /* the command that rbdump started; NULL if rbdump did not start a command */
 	/* Called when a signal interrupts a write. Returns true to give up the write. If `gives_up` is NULL,
 	   an interrupted write always continues. */
 	bool (*gives_up)(void);

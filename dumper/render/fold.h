@@ -17,7 +17,7 @@
 struct fold_entry {
 	const struct trace_thread *thread;
 	bool active;	   /* the thread runs, or waits for the GVL; active threads are shown above the others */
-	bool alone;	   /* never shown as one with other entries */
+	bool alone;	   /* always shown alone */
 	unsigned int kind; /* only entries of the same kind are shown as one */
 };
 

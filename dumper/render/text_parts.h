@@ -1,6 +1,6 @@
 /*
  * Functions that write parts of the text for people. The .c files of render.h share these functions, and only these .c files
- * include this header. Each function writes to `stream`, and escapes what comes from the target.
+ * include this header. Each function writes to `stream`, and escapes text that comes from the target.
  *   palette      the colours; text_palette() returns them
  *   with_ractor  whether to write the ractor of each thread
  */
@@ -58,14 +58,14 @@ void text_put_verdict(const struct trace_thread *thread, const struct palette *p
 void text_put_deadlocks(const struct trace *trace, const struct palette *palette, FILE *stream);
 
 /*
- * What threads wait for and hold, and their system calls. If several threads have the same text, it is written only once. If
- * there are many different texts, only some are written. Returns whether anything was written.
+ * What threads wait for, what they hold, and their system calls. If several threads have the same text, it is written only
+ * once. If there are many different texts, only some are written. Returns whether anything was written.
  *   indexes, count  the threads, as indexes in trace->threads
  */
 bool text_put_waits(const struct trace *trace, const size_t *indexes, size_t count, const struct palette *palette,
 		    FILE *stream);
 
-/* What a thread waits for and holds: only the facts that waits_text_lasting() writes (waits_text.h). */
+/* What a thread waits for, and what it holds: only the facts that waits_text_lasting() writes (waits_text.h). */
 void text_put_lasting_waits(const struct trace *trace, size_t index, const struct palette *palette, FILE *stream);
 
 /* All threads and fibers. fold() decides which are shown as one (fold.h), unless the style asks to show each alone. */

@@ -94,8 +94,8 @@ bool text_put_waits(const struct trace *trace, const size_t *indexes, size_t cou
 		free(text);
 	}
 	if (more > 0)
-		fprintf(stream, "%s  %zu more of these wait for other things: --all shows all waits%s\n", palette->dim,
-			more, palette->reset);
+		fprintf(stream, "%s  %zu more in this group wait for other things: --all shows all waits%s\n",
+			palette->dim, more, palette->reset);
 	for (size_t i = 0; i < nr_shown; i++)
 		free(shown[i]);
 	return nr_shown > 0;

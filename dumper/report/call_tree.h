@@ -12,7 +12,7 @@ struct call_node {
 	uint32_t first_child;  /* index of the first child; 0 if there is no child */
 	uint32_t next_sibling; /* index of the next sibling; 0 if there is no further sibling */
 	uint32_t function;     /* index of the function in the profile; CALL_TREE_GROUP if the node is a group */
-	int64_t line;	       /* the line number with CALL_TREE_BY_LINE; otherwise 0 */
+	int64_t line;	       /* with CALL_TREE_BY_LINE: the line number; otherwise 0 */
 	/* For a group: the name of the process or thread that all nodes below this node belong to, such as "ruby 1234"
 	   or "thread 1235 worker". */
 	const char *group;

@@ -16,7 +16,7 @@ enum merged_side { MERGED_AFTER, MERGED_BEFORE, MERGED_SIDES };
 struct merged_node {
 	uint32_t parent;   /* index of the parent, which is less than the index of this node; 0 for the root */
 	uint32_t function; /* index in `functions` of the tree; CALL_TREE_GROUP if the node is a group */
-	int64_t line;	   /* the line number with CALL_TREE_BY_LINE; otherwise 0 */
+	int64_t line;	   /* with CALL_TREE_BY_LINE: the line number; otherwise 0 */
 	const char *group; /* as in call_tree.h */
 	/* Several groups of one call tree can have the same parent and the same text. The first of these groups has
 	   `ordinal` 0, the second group has `ordinal` 1, and so on. */

@@ -1,5 +1,5 @@
 /*
- * Finds which threads were woken by which other threads, how often, and how long the woken threads had waited.
+ * Finds which threads have woken which other threads, how often, and how long the woken threads had waited.
  */
 #ifndef RBDUMP_WAKES_H
 #define RBDUMP_WAKES_H

@@ -63,9 +63,9 @@ uint64_t class_real(struct access *access, uint64_t klass);
 uint64_t class_real_superclass(struct access *access, uint64_t klass);
 
 /*
- * The value of an instance variable of a class, by its name. Returns 0 if the class has no instance variable of that
- * name. Searches at most 256 instance variables. If the variable is not among these 256, but the class may have more,
- * sets access->failed. Up to Ruby 3.1, the rb_classext_struct of a class has a table of its instance variables; the
+ * The value of the instance variable `name` of a class. Returns 0 if the class has no instance variable of that name.
+ * Searches at most 256 instance variables. If the variable is not among these 256, but the class may have more, sets
+ * access->failed. Up to Ruby 3.1, the rb_classext_struct of a class has a table of its instance variables; the
  * keys are IDs. In Ruby 3.2, the shape of the class says where each instance variable is. For later releases, the
  * function always returns 0: see class_ivars_in_order().
  */

@@ -1,6 +1,6 @@
 /*
- * Reads the state of the garbage collector. If data was read from Ruby's heap at two moments, the states at these
- * moments show whether the data is consistent.
+ * Reads the state of the garbage collector. If data was read from Ruby's heap at two moments, the states of the
+ * collector at these moments show whether the data is consistent.
  *
  * Until a new collection begins, Ruby does not free any object that a stack or another object refers to. An object
  * stays at its address until a collection moves objects. During a compaction, the old place of a moved object contains
@@ -13,7 +13,7 @@
 
 #include "ruby/ruby.h"
 
-/* If this Ruby does not have a value, or if the value could not be read, the member is 0 or false. */
+/* A member is 0 or false if this Ruby does not have the value, or if the value could not be read. */
 struct collections {
 	uint64_t begun;	      /* number of collections that have begun */
 	uint64_t majors;      /* number of major collections (of young and old objects) that have begun */
@@ -76,7 +76,8 @@ bool collections_same_objects(const struct collections *kept, const struct colle
  * and is not kept. The second moment must follow soon after the first. The result is true whenever
  * collections_same_objects() returns true. For a stopped target, the result can be true although
  * collections_same_objects() returns false. For example, data that is read during a compaction can be used, but cannot
- * be kept. During a compaction, the old place of a moved object contains only the object's new address.
+ * be kept, because the compaction may still move the objects. Until the compaction ends, the old place of a moved
+ * object contains only the object's new address.
  */
 bool collections_unchanged(const struct collections *then, const struct collections *now);
 

@@ -1,6 +1,6 @@
 /*
- * The references of a T_DATA. In general, only the C code that made the object knows its references. rbdump knows the
- * references of three groups of objects:
+ * The references of a T_DATA. In general, only the C code that made the object knows the object's references. rbdump
+ * knows the references of three groups of objects:
  *   - objects of Ruby's own types whose structs are in the layout (data_types.h: Procs, Queues, Threads and others)
  *   - objects whose type says where the references are (RUBY_TYPED_DECL_MARKING, since 3.3)
  *   - objects without a mark function, which have no references

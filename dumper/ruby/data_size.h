@@ -18,14 +18,14 @@
  * Computes how many bytes a T_DATA owns.
  *   lasting  for reading the type, which does not change
  *   access   for reading the struct
- *   ret      receives the number; if it is not known exactly, the number of bytes that are known
+ *   ret      receives the number; if the exact number is not known, only the known bytes are counted
  * Returns whether the number is exact. Sets access->failed if memory cannot be read.
  */
 bool data_size(struct data_types *types, struct memory *lasting, struct access *access, const struct object_slot *slot,
 	       uint64_t flags, uint64_t *ret);
 
 /*
- * The address and the length of the memory outside the slot that data_size() will read. Returns 0 if there is no such
+ * The address and the length of the memory that data_size() will read outside the slot. Returns 0 if there is no such
  * memory, or if its address is not known.
  */
 uint64_t data_size_wants(const struct data_types *types, const struct layout *layout, const struct object_slot *slot,

@@ -22,7 +22,7 @@ enum data_kind {
 	DATA_QUEUE,
 	DATA_SIZED_QUEUE,
 	DATA_CODE,     /* RubyVM::InstructionSequence */
-	DATA_AUTOLOAD, /* an st_table of the constants of a class that are autoloaded */
+	DATA_AUTOLOAD, /* an st_table of the autoloaded constants of a class */
 	DATA_EXPORTED, /* an st_table whose keys are the objects that have memory views */
 	DATA_BACKTRACE,
 	DATA_ENVIRONMENT, /* the environment of a block, up to 2.3 */

@@ -8,7 +8,7 @@
  * rbdump finds the fibers in one of two ways:
  *   - Some Rubies keep all execution contexts in a linked list (rb_jit_cont): Ruby 3.2 if a JIT is on, and Ruby 3.3 and
  *     later. In these Rubies, the search begins at the current fiber of some thread, and follows the links in both
- *     directions. This search needs no ELF symbol.
+ *     directions. This search does not need an ELF symbol.
  *   - In all other Rubies, Ruby's heap is searched (see ruby/heap_search.h). All Fiber objects have the same rb_data_type_t.
  *     The root fiber of a thread gets a Fiber object when the thread first uses fibers. If no root fiber has a Fiber
  *     object, all fibers are root fibers, and the heap is not searched. The search takes time, so a verb that prints
@@ -20,10 +20,10 @@
  * whether any fiber was missed.
  *
  * A suspended fiber can change only while its thread runs. So the stack of a suspended fiber is read like the stack of
- * a thread, and is equally reliable. While a thread switches from an old fiber to a new fiber, the old fiber can
- * already have the status FIBER_SUSPENDED, and the new fiber can already have the status FIBER_RESUMED. But until the
- * switch is done, the thread's members refer to the old fiber (cont.c, fiber_store, fiber_restore_thread). In Ruby 2.4
- * and older, some members of a thread describe the thread's stack. The function cont_restore_thread() copies these
+ * a thread, and the result is equally reliable. While a thread switches from an old fiber to a new fiber, the old fiber
+ * can already have the status FIBER_SUSPENDED, and the new fiber can already have the status FIBER_RESUMED. But until
+ * the switch is done, the thread's members refer to the old fiber (cont.c, fiber_store, fiber_restore_thread). In Ruby
+ * 2.4 and older, some members of a thread describe the thread's stack. The function cont_restore_thread() copies these
  * members, one by one, from the new fiber to the thread. During this copying, the thread's members can contradict each
  * other. For example, the thread's control frame can be outside the thread's stack. When cont_restore_thread() begins,
  * the members that describe the old fiber's stack are already saved in the old fiber. Each fiber has its own VM stack,
@@ -73,8 +73,8 @@ struct ruby_fibers {
 
 /*
  * Lists the fibers, at most FIBERS_MAX. Stops early if the time limit is reached (see memory_limit()).
- *   found  the result of heap_find() for the `type` from an earlier call of fibers_list(); empty if the heap was not
- *          searched
+ *   found  the result of heap_find() for the `type` that an earlier call of fibers_list() has set; empty if the heap
+ *          was not searched
  * Returns false if there is not enough memory. Otherwise the caller frees `ret` with fibers_clear().
  */
 bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, const struct heap_finds *found,

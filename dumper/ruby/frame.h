@@ -60,7 +60,8 @@ static inline const struct frame *known_stack_frame(const struct known_stack *kn
  *   thread  the rb_thread_t that must own the execution context
  *   limit   the maximum number of frames to walk
  *   ret     receives the stack; the caller frees it with stack_clear(). A frame that fails a check gets the kind
- *           FRAME_UNREADABLE. If the time limit is reached (see memory_is_over()), the older frames are missing
+ *           FRAME_UNREADABLE. If the time limit is reached (see memory_is_over()), the frames that were not walked yet
+ *           are missing
  * Returns false if there is not enough memory.
  */
 bool stack_walk(const struct ruby *ruby, uint64_t ec, uint64_t thread, size_t limit, struct stack *ret);

@@ -2,9 +2,9 @@
  * Lists the pages of Ruby's heap. A page contains slots of one size, and each slot contains one object or is free. Ruby
  * keeps a list of all pages, in the order of their addresses.
  *
- * A running program can change the list while rbdump reads it. So a page of the list can be gone, or can have been
- * replaced by another page. If the description of a page cannot be right, the page is marked as damaged, and its slots
- * must not be read.
+ * A running program can change the list while rbdump reads it. So a page in the list may no longer exist, or another
+ * page may have taken its place. If the description of a page cannot be right, the page is marked as damaged, and its
+ * slots must not be read.
  *
  * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c; since 3.4: gc/default/default.c (rb_objspace_t.heap_pages,
  * struct heap_page, heap_page_allocate, RVALUE). Before Ruby 2.1, other structs contain the list: rb_objspace_t.heap and
@@ -16,8 +16,8 @@
 #include "ruby/ruby.h"
 
 /*
- * HEAP_PAGE_SIZE (up to 2.1 HEAP_SIZE) in gc.c is 16 KiB up to 3.1, and 64 KiB since 3.2. The largest slot of the five
- * size pools has 640 bytes. Since 4.0, there are larger slots.
+ * HEAP_PAGE_SIZE (up to 2.1 HEAP_SIZE) in gc.c is 16 KiB up to 3.1, and 64 KiB since 3.2. Up to 3.4, the largest slots
+ * have 640 bytes (in the largest of the five size pools). Since 4.0, there are larger slots.
  */
 #define HEAP_PAGE_BYTES_MAX (UINT64_C(64) << 10)
 #define HEAP_SLOT_BYTES_MAX 4096u
@@ -36,7 +36,7 @@ struct heap_pages {
 	struct access access; /* for reading the list; the whole list is copied when the walk begins */
 	/*
 	 * The snapshot from which the descriptions of the pages are read. During the walk, the caller may replace this
-	 * snapshot by a new snapshot, so that the snapshot does not become large.
+	 * snapshot by a new snapshot, so that the snapshot does not become too large.
 	 */
 	struct memory *descriptions;
 	uint64_t objspace, list, count, next;
@@ -64,16 +64,16 @@ bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const 
 bool heap_pages_have_moved(const struct heap_pages *pages);
 
 /*
- * Copies the descriptions of the next `count` pages of the list together, each description as a whole. Without this call,
- * heap_pages_next() copies the descriptions one by one. If a description cannot be copied here, heap_pages_next() tries to
- * read it.
+ * Copies the descriptions of the next `count` pages of the list in a few reads. Each description is copied as a whole.
+ * Without this call, heap_pages_next() copies the descriptions one by one. If a description cannot be copied here,
+ * heap_pages_next() tries to read it.
  */
 void heap_pages_fetch(const struct heap_pages *pages, size_t count);
 
 /*
  * Reads the next page. Returns false at the end of the list. If a part of the list cannot be read, returns only one
- * page for this part, and marks this page as damaged. Skips pages without slots: since 4.0, Ruby keeps an empty page
- * without slots until the page is needed.
+ * page for this part, and marks this page as damaged. Skips pages that have no slots: since 4.0, an empty page has no
+ * slots until Ruby needs the page.
  */
 bool heap_pages_next(struct heap_pages *pages, struct heap_page *ret);
 

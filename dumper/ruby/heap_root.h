@@ -56,15 +56,15 @@ typedef bool heap_root_is_object(void *context, uint64_t address);
 
 /*
  * heap_roots_each() calls this function for each root. An object can be the target of many roots. If a variable of C code
- * is registered, the function can be called twice for its word: first with an exact root, and then with a conservative
- * one.
+ * is registered, the function can be called twice for the word of this variable: first with an exact root, and then
+ * with a conservative one.
  */
 typedef void heap_root_visit(void *context, const struct heap_root *root);
 
 /* The words on a VM stack that belong to a frame: first local variables, and then intermediate results. */
 struct heap_stack_words {
 	uint64_t start; /* 0 if it is not known */
-	uint64_t named; /* how many words at the start are local variables with a name */
+	uint64_t named; /* the first `named` of these words are local variables with a name */
 };
 
 /* The stack of a thread, or of a fiber that is not running. */

@@ -16,14 +16,14 @@ struct roots_walk {
 	heap_root_is_object *is_object;
 	heap_root_visit *visit;
 	void *context;
-	struct heap_root root; /* the members that are the same for all of the next roots */
+	struct heap_root root; /* the next root; the walk changes only some of its members from root to root */
 	bool complete;
 };
 
 /* Sets the kind, the certainty and the name of the roots that are given after this call. */
 void roots_begin(struct roots_walk *walk, enum heap_root_kind kind, enum ref_certainty certainty, uint64_t name);
 
-/* Gives the word at the address `at`, whose value is `value`. */
+/* Gives the word `value`, which is at the address `at`. */
 void roots_give(struct roots_walk *walk, uint64_t at, uint64_t value);
 
 /* Gives all words of the range [start, end). */

@@ -1,6 +1,6 @@
 /*
- * Finds objects of one type in Ruby's heap. In a Ruby that keeps no list of its fibers, this search finds the fibers
- * (see ruby/fibers.h).
+ * Finds objects of one type in Ruby's heap. In a Ruby that does not keep a list of its fibers, this search finds the
+ * fibers (see ruby/fibers.h).
  *
  * A heap can contain several gigabytes, so it is not copied to the snapshot. Instead, the heap is read once, piece by
  * piece, from the source of the snapshot's pages. A verb that prints stacks never searches the heap while it has stopped

@@ -42,11 +42,16 @@ struct inspect {
 	 */
 	enum memory_kind kind;
 	/*
-	 * The object `main`, if the VM has no member that refers to it. Since v4_0_0, each box has its own `main`
-	 * (internal/box.h), in a member that no layout has. The caller can set this address. 0: not known.
+	 * The address of the object `main`, for a Ruby whose VM has no member that refers to `main`. Since v4_0_0, each
+	 * box has its own `main` (internal/box.h), in a member that no layout has. The caller can set this address. 0:
+	 * not known.
 	 */
 	uint64_t main;
-	uint64_t steps; /* how many words may still be read, for all values together: a limit for hostile memory */
+	/*
+	 * How many words may still be read for all values together: a limit, so that hostile memory cannot cause too
+	 * much work.
+	 */
+	uint64_t steps;
 	/* The following members are for the value that is being written. */
 	bool lacks; /* a part could not be read; "(unreadable)" stands for it */
 	size_t start;

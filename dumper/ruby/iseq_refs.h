@@ -14,7 +14,8 @@
  *               this cache, because `once` is the only instruction whose operand before the cache is code.
  *   since 3.2   For each word, a bit shows whether the word is an object. The inline caches are sorted by their kind.
  *
- * Some references are not known if a just-in-time compiler has compiled the code, or while the code is being compiled.
+ * Some references are not known if a just-in-time compiler has compiled the code, or while Ruby is still compiling the
+ * code.
  */
 #ifndef RBDUMP_ISEQ_REFS_H
 #define RBDUMP_ISEQ_REFS_H

@@ -14,10 +14,11 @@
  *   steps  how many entries of tables may still be read; the function subtracts the number of entries that it reads
  * Returns false if the number is not known exactly:
  *   - up to 2.6
- *   - while the code is being compiled
+ *   - while Ruby is still compiling the code
  *   - if memory cannot be read, or if no steps are left
  *   - if the layout is for another build of Ruby, whose struct rb_iseq_constant_body has more members. In this case,
- *     the memory that the target has allocated for the struct is counted, and not the size of the struct in the layout.
+ *     the function counts the memory that the target has allocated for the struct, and not the size that the struct has
+ *     in the layout.
  */
 bool iseq_size(struct access *access, uint64_t iseq, uint64_t flags, uint64_t *steps, uint64_t *ret);
 

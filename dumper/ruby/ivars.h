@@ -22,7 +22,7 @@ struct object_shape {
 	uint64_t address; /* of the rb_shape; 0: not known, or this Ruby has no shapes */
 	bool too_complex;
 	uint64_t fields;   /* how many instance variables an object with this shape has */
-	uint64_t capacity; /* how many variables there is room for, if they are outside the slot; 0: not known */
+	uint64_t capacity; /* if the variables are outside the slot: there is room for this number; 0: not known */
 };
 
 /* How many shapes are kept. Objects that are beside each other often have the same few shapes. */

@@ -1,8 +1,8 @@
 /*
- * Searches for the variables of Ruby that lead to instance variables (ruby/ivars.h), if a stripped Ruby has no symbols
- * for them. For each word of Ruby's own data, rbdump tests whether the word leads to data that looks like the table of
- * generic instance variables, or like the shapes of some objects of the heap. Many facts must fit together, so a wrong
- * word is unlikely to pass.
+ * If a stripped Ruby has no symbols for the C variables that lead to instance variables (ruby/ivars.h), searches for
+ * these C variables. For each word of Ruby's own data, rbdump tests whether the word leads to data that looks like the
+ * table of generic instance variables, or like the shapes of some objects of the heap. Many facts must fit together, so
+ * a wrong word is unlikely to pass this test.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: variable.c (generic_iv_tbl_), shape.c (rb_shape_tree_ptr).
  */

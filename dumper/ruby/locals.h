@@ -22,9 +22,9 @@
  *                      Since 3.3, these values can be in registers, but they are written to the stack before a call
  *                      (gen_send_iseq: asm.spill_temps()).
  *   YJIT, 3.4 and 4.0  Local variables can be in registers, and a callee receives its arguments in registers
- *                      (gen_send_iseq: map_temp_regs_to_args()). Before each call of Ruby code and of a C function that can
- *                      run Ruby code or raise, the registers of the caller are written to the stack
- *                      (yjit/src/backend/ir.rs, spill_regs_except, v3_4_5).
+ *                      (gen_send_iseq: map_temp_regs_to_args()). Before each call of Ruby code, and before each call of a
+ *                      C function that can run Ruby code or raise an exception, the registers of the caller are written
+ *                      to the stack (yjit/src/backend/ir.rs, spill_regs_except, v3_4_5).
  *   RJIT, 3.3 and 3.4  setlocal writes to the environment (lib/ruby_vm/rjit/insn_compiler.rb, jit_setlocal_generic).
  *   ZJIT, 4.0, head    The compiler can keep local variables in registers. Before each call, all local variables are
  *                      written to the stack (zjit/src/codegen.rs, gen_spill_locals, v4.0.5).
@@ -45,7 +45,7 @@ struct local {
 	uint64_t ep;	  /* of the variable's environment, which can be on the stack or on the heap */
 	uint64_t value;	  /* the VALUE */
 	bool readable;	  /* `value` is known */
-	bool is_value;	  /* false: programs cannot see what the word contains ("...", since 3.4) */
+	bool is_value;	  /* false: only Ruby itself uses the word ("...", since 3.4) */
 	bool in_register; /* a JIT may keep the variable in a register */
 	bool maybe_block; /* see VALUE_OR_BLOCK of trace/details.h */
 };

@@ -12,7 +12,7 @@
 
 #include "ruby/typed.h"
 
-/* The maximum number of links that are followed for one trace. */
+/* The maximum number of steps for one trace. To follow one link of a list is one step. */
 #define LOCKS_STEPS 1000000u
 
 struct locks {
@@ -86,9 +86,9 @@ bool locks_queue_length(const struct locks *locks, const struct typed *typed, bo
 			uint64_t *max);
 
 /*
- * The pid, as the target sees it, of the child process that an execution context waits for; -1 if it waits for any child.
- * Returns 0 if this Ruby has no list of such waits (only 2.6 to 3.2 have such a list), or if the execution context is not in
- * the list.
+ * The pid of the child process that an execution context waits for (the pid that the target itself uses); -1 if it waits for
+ * any child. Returns 0 if this Ruby has no list of such waits (only 2.6 to 3.2 have such a list), or if the execution
+ * context is not in the list.
  */
 int64_t locks_child(struct locks *locks, uint64_t ec);
 

@@ -20,7 +20,7 @@ uint64_t machine_implementation(struct access *access, uint64_t method);
  */
 uint64_t machine_first_instruction(struct access *access, uint64_t iseq);
 
-/* Whether `name` is the name of a function of Ruby that calls methods that are written in C. */
+/* Whether `name` is the name of one of Ruby's functions that call methods written in C. */
 bool machine_calls_c(const char *name);
 
 /* Whether `name` is the name of the function of Ruby that interprets code. */

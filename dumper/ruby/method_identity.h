@@ -11,9 +11,8 @@
  * keeps the code of all its blocks alive. But a compaction can move this code, and put other code in its place. So the
  * code must have the same body, too. A body never moves. As long as code is alive, no other code has the same body.
  *
- * The memory of a definition that was freed may still contain the definition's serial. A stack copy can contain bytes
- * of the method entry, of the definition or of the code. If so, the bytes in the stack copy must give the same
- * identity, too.
+ * The memory of a definition that was freed may still contain the definition's serial. So if a stack copy contains
+ * bytes of the method entry, of the definition or of the code, these bytes must give the same identity, too.
  */
 #ifndef RBDUMP_METHOD_IDENTITY_H
 #define RBDUMP_METHOD_IDENTITY_H

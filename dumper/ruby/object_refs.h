@@ -20,8 +20,9 @@ void object_refs_clear(struct object_refs *refs);
 /*
  * Calls `visit` for each reference of an object.
  *   access  for reading the structs outside the slot
- * Returns whether all references are known. Some are not known if only C code knows them (data_refs.h), if the layout lacks
- * a member, if a struct cannot be read or cannot be right, or if the object would need more steps than one object may take.
+ * Returns whether all references are known. A reference is not known if only C code knows it (data_refs.h), if the layout
+ * lacks a member, if a struct cannot be read or cannot be right, or if the object would need more steps than one object may
+ * take.
  */
 bool object_refs_each(struct object_refs *refs, struct access *access, const struct object_slot *slot,
 		      object_ref_visit *visit, void *context);
@@ -30,9 +31,9 @@ bool object_refs_each(struct object_refs *refs, struct access *access, const str
 enum refs_round { REFS_STRUCTS, REFS_ENTRIES, REFS_ROUNDS };
 
 /*
- * Returns the address of memory outside the slot that object_refs_each() will read, and its length in bytes. Returns 0 if
- * there is no such memory in this round, or if its address is not known. The caller can copy this memory for many objects at
- * once. Memory that is not copied in advance is copied when it is read.
+ * Returns the address of memory that object_refs_each() will read outside the slot, and the length of this memory in bytes.
+ * Returns 0 if there is no such memory in this round, or if its address is not known. The caller can copy this memory for
+ * many objects at once. Memory that is not copied in advance is copied when it is read.
  *   access  for reading the memory that was copied in the previous round
  */
 uint64_t object_refs_wants(struct object_refs *refs, struct access *access, const struct object_slot *slot,

@@ -1,9 +1,9 @@
 /*
  * The memory that an object owns outside its slot, for example the bytes of a long String. rbdump computes the same
  * number as Ruby's own ObjectSpace.memsize_of, minus the size of the slot. The numbers of older Rubies differ from
- * rbdump's in details. Up to 2.4, Ruby counts nothing for internal objects, and counts the number of sharers of a shared
- * Array instead of its length. For the terminator of a String, 1.9.3 counts nothing, and 2.0 counts one byte. For the
- * groups of a MatchData, 1.9.3 counts nothing.
+ * rbdump's in details. Up to 2.4, Ruby counts nothing for internal objects. For an Array whose elements other Arrays
+ * share, it uses the number of these Arrays instead of the number of elements. For the terminator of a String, 1.9.3
+ * counts nothing, and 2.0 counts one byte. For the groups of a MatchData, 1.9.3 counts nothing.
  *
  * Memory that belongs to several objects is counted only for the object that frees it. For example, a String that
  * shares the bytes of another String owns nothing.
@@ -44,7 +44,7 @@ enum object_size_kind {
 /* The data that is needed to compute the sizes of the objects of one Ruby. */
 struct object_sizes {
 	const struct layout *layout;
-	uint8_t kinds[OBJECT_TYPES]; /* enum object_size_kind, by RUBY_T_ type */
+	uint8_t kinds[OBJECT_TYPES]; /* for each RUBY_T_ type: its enum object_size_kind */
 	struct ivars ivars;
 	struct data_types types;
 	uint64_t owned_max; /* a larger number of bytes must be wrong; the caller can set a smaller limit */
@@ -55,7 +55,7 @@ struct object_sizes {
 	struct steps steps;
 };
 
-/* More bytes than any object owns: a larger number is garbage. */
+/* More bytes than any object owns: a larger number must be wrong. */
 #define OBJECT_OWNED_MAX (UINT64_C(1) << 46)
 
 /*
@@ -93,8 +93,8 @@ bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags);
 /*
  * Computes how many bytes an object owns outside its slot.
  *   access  for reading the structs outside the slot
- *   owned   receives the number of bytes, at most sizes->owned_max. If the number is not known exactly, receives the number
- *           of bytes that are known
+ *   owned   receives the number of bytes, at most sizes->owned_max. If the exact number is not known, only the known bytes
+ *           are counted
  * Returns whether the number is exact. It is not exact in these cases, and in a few others:
  *   - The object is a T_DATA whose memory is known only to the C code that made the object (data_size.h), as for most T_DATA.
  *   - The object is code of Ruby 2.6 or older, or a class of Ruby 2.3 or older.

@@ -18,7 +18,7 @@
 
 /*
  * The maximum number of instance variables in the slot of an object (include/ruby/ruby.h, ROBJECT_EMBED_LEN_MAX, v1_9_3_0 to
- * v3_1_7). Later, this number depends on the size of the slot.
+ * v3_1_7). In later releases, this number depends on the size of the slot.
  */
 #define OBJECT_EMBEDDED_IVARS 3u
 
@@ -92,13 +92,13 @@ bool slot_struct_length(const struct layout *layout, uint64_t flags, uint64_t *l
 /* The address of the st_table of a T_HASH; 0 if it has none. */
 uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slot, uint64_t flags);
 
-/* The address of the ar_table of a T_HASH that has no st_table; 0 if it has none. */
+/* The address of the ar_table of a T_HASH that has no st_table; 0 if the T_HASH has no ar_table either. */
 uint64_t slot_hash_ar(const struct layout *layout, const struct object_slot *slot);
 
 /* Finds the position of the pairs in the ar_tables of this Ruby. Returns false if the position is not known. */
 bool slot_hash_pairs(const struct layout *layout, struct hash_pairs *ret);
 
-/* The bytes of some pairs, from the first key to the last value. */
+/* The number of bytes that `count` pairs take, from the first key to the last value. */
 static inline uint64_t slot_hash_pairs_bytes(const struct hash_pairs *pairs, uint64_t count)
 {
 	return count > 0 ? ((count - 1) * pairs->words + 2) * 8 : 0;

@@ -1,6 +1,6 @@
 /*
- * Describes an object or a reference in a few words. rbdump prints these texts where it shows an object, or a path to
- * an object. No code of the target runs, so the `inspect` methods of the target are not called.
+ * Describes an object or a reference in a few words. rbdump prints these descriptions where it shows an object, or a
+ * path to an object. No code of the target runs, so the `inspect` methods of the target are not called.
  */
 #ifndef RBDUMP_OBJECT_TEXT_H
 #define RBDUMP_OBJECT_TEXT_H

@@ -1,7 +1,7 @@
 /*
- * Locks of older Rubies that are not T_DATA objects (typed.h). Up to 2.4, queues and ConditionVariables are T_STRUCTs. Up to
- * 2.6, Monitors are objects whose methods are written in Ruby. rbdump recognizes all these locks by the names of their methods
- * ("Thread::Queue#pop").
+ * Locks of older Rubies that are not T_DATA objects (typed.h). In 2.1 to 2.4, queues and ConditionVariables are T_STRUCTs. Up
+ * to 2.6, Monitors are objects whose methods are written in Ruby. rbdump recognizes all these locks by the names of their
+ * methods ("Thread::Queue#pop").
  *
  * Based on Ruby's sources: ext/thread/thread.c, v2_1_0 to v2_2_10, and thread_sync.c, v2_3_0 to v2_4_10 (QUEUE_QUE,
  * SZQUEUE_MAX); lib/monitor.rb, v1_9_3_0 to v2_6_10.

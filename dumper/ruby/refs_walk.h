@@ -4,9 +4,9 @@
  * to call `visit` for the reference.
  *
  * A reference is exact if it is in a struct that Ruby itself defines. A reference is declared if the C extension that
- * made the object has declared the place of the reference (RUBY_TYPED_DECL_MARKING). A reference is conservative if
- * neither of this is known, but a word in the object's memory equals the address of a slot. Only the C code that made the
- * object knows whether such a word is a reference. For example, the word can be a number, or a reference that the
+ * made the object has declared the place of the reference (RUBY_TYPED_DECL_MARKING). A reference is conservative if it is
+ * neither exact nor declared, but a word in the object's memory equals the address of a slot. Only the C code that made
+ * the object knows whether such a word is a reference. For example, the word can be a number, or a reference that the
  * collector does not mark (a weak reference).
  */
 #ifndef RBDUMP_REFS_WALK_H
@@ -94,8 +94,8 @@ struct refs_walk {
 
 /*
  * Calls `visit` for a reference, if `value` can be an object. Does not call `visit` for a conservative reference of an
- * object to itself. Many structs contain such a reference. A collector need not mark such a reference, because it does
- * not keep any other object alive.
+ * object to itself. Many structs contain such a reference. A collector does not need to mark such a reference, because
+ * the reference does not keep any other object alive.
  */
 void refs_give(const struct refs_walk *walk, uint64_t value, enum ref_label label, uint64_t name,
 	       enum ref_certainty certainty);

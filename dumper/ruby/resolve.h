@@ -75,7 +75,7 @@ void resolver_verify(struct resolver *resolver, const struct stack *stack, const
  *   now        the state of the garbage collector after everything was read
  *   lacks_old  whether the stack copy lacked bytes of objects that were old at the moment of the stack. If so, these
  *              bytes were read at the moment of `now`
- *   now_ns     the CLOCK_MONOTONIC time, taken after everything was read
+ *   now_ns     the time by CLOCK_MONOTONIC, taken after everything was read
  */
 bool resolver_settle(struct resolver *resolver, const struct collections *then, const struct collections *now,
 		     bool lacks_old, uint64_t now_ns);

@@ -28,11 +28,11 @@ bool st_each_step(struct access *access, uint64_t table, uint64_t *steps, st_vis
 
 /*
  * Like st_each(), but passes the address of the entry as `record`. So the record can be read later, by st_record_at().
- * Returns false for a "packed" table, because st_record_at() cannot read its entries.
+ * Returns false for a "packed" table, because st_record_at() cannot read the entries of such a table.
  */
 bool st_each_address(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 
-/* Reads the record of an entry. Sets access->failed if the entry has another key by now. */
+/* Reads the record of an entry. Sets access->failed if the entry no longer has the key `key`. */
 uint64_t st_record_at(struct access *access, uint64_t entry, uint64_t key);
 
 /*
@@ -49,9 +49,9 @@ bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *re
 bool st_size(struct access *access, uint64_t table, uint64_t *ret);
 
 /*
- * Whether this Ruby stores methods, constants and global variables in rb_id_tables. Ruby 2.3 and later do. Older Rubies
- * store them in st_tables. Layouts for 2.3 and 2.4 lack the members of rb_id_table. But these layouts have the member
- * callable_m_tbl, which Ruby has also had since 2.3. So the function tests for this member, too.
+ * Whether this Ruby stores methods, constants and global variables in rb_id_tables. This is true for Ruby 2.3 and
+ * later. Older Rubies use st_tables instead. Layouts for 2.3 and 2.4 lack the members of rb_id_table. But these layouts
+ * have the member callable_m_tbl, which Ruby has also had since 2.3. So the function tests for this member, too.
  */
 bool st_replaced_by_id_tables(const struct layout *layout);
 

@@ -1,9 +1,9 @@
 /*
  * The references of a Thread and of a Fiber: the members of their structs and of their execution contexts, the members
- * of their control frames, and the words of their VM stacks. The words of native stacks, the registers, and all other
- * words of the structs are given as conservative references. Ruby's collector looks at native stacks and registers in
- * the same way. While a thread runs on a native stack, only the thread's registers show where the used part of the
- * stack ends. The functions of heap_roots.h read these registers.
+ * of their control frames, and the words of their VM stacks. The words of native stacks, the saved registers, and all
+ * other words of the structs are given as conservative references. Ruby's collector looks at native stacks and saved
+ * registers in the same way. While a thread runs on a native stack, only the thread's stack pointer shows where the
+ * used part of the stack ends. The functions of heap_roots.h use the stack pointer.
  *
  * These functions give the references of an execution context only if the caller has set `contexts` in struct
  * object_refs.

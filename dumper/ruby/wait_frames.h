@@ -1,9 +1,10 @@
 /*
- * Finds out what a thread or a suspended fiber waits for. The sources are rb_thread_t.locking_mutex, the frame that
- * waits, and Ruby's own list of waits for child processes (see locks_child()). The frame that waits is usually the
- * innermost frame. But for a fiber that waits in a hook of its scheduler, the frame that waits is the frame that has
- * called the hook. The name of the frame's method and the type of the frame's receiver (self) show the kind of the
- * wait: for example, `pop` of a Thread::Queue, `enter` of a Monitor, or `join` of a Thread.
+ * Finds out what a thread or a suspended fiber waits for. The sources of this information are
+ * rb_thread_t.locking_mutex, the frame that waits, and Ruby's own list of waits for child processes (see
+ * locks_child()). The frame that waits is usually the innermost frame. But for a fiber that waits in a hook of its
+ * scheduler, the frame that waits is the frame that has called the hook. The name of the frame's method and the type of
+ * the frame's receiver (self) show the kind of the wait: for example, `pop` of a Thread::Queue, `enter` of a Monitor,
+ * or `join` of a Thread.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: thread_sync.c and thread_sync.rb, thread.c, process.c,
  * ext/monitor/monitor.c. For the locks of older Rubies, see plain_locks.h.

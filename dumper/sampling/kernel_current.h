@@ -2,8 +2,8 @@
  * Finds the word in which a native thread notes which Ruby thread it runs. This word is in thread-local storage. In
  * Ruby 3.0 and later, the word is the variable ruby_current_ec (vm.c). In older versions, the word is the
  * thread-specific data of the key native_tls_key (thread_pthread.c). In all native threads, the word is at the same
- * distance from the thread pointer, unless the C library allocates the word elsewhere. rbdump needs no symbol to find
- * this distance: rbdump searches the memory around the thread pointers of the threads that it knows. If the program in
+ * distance from the thread pointer, unless the C library allocates the word elsewhere. rbdump does not need a symbol to
+ * find this distance: it searches the memory around the thread pointers of the threads that it knows. If the program in
  * the kernel knows the distance, it recognizes a new thread at once.
  */
 #ifndef RBDUMP_KERNEL_CURRENT_H

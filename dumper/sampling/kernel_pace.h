@@ -32,7 +32,7 @@ struct kernel_pace {
 	uint64_t new_until_ns;	 /* until this time, each stack wakes rbdump, because a new stack was found */
 	uint64_t asked_until_ns; /* until this time, each stack wakes rbdump, because kernel_pace_ask() was called */
 	int wait_ms;		 /* the interval at which rbdump looks for records if no record wakes it */
-	size_t bytes;		 /* how many bytes of records were found in the ring since kernel_pace_flushed() */
+	size_t bytes;		 /* how many bytes of records were found since the last kernel_pace_flushed() */
 	bool idle;		 /* there were no records lately, so the target seems not to run */
 	bool calm;		 /* there were few stacks lately */
 };

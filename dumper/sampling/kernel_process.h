@@ -14,8 +14,8 @@
 /*
  * Fills in the facts about a process. Fails in these cases:
  *   - rbdump cannot find out when this Ruby collects garbage. In this case, rbdump cannot prove that the names for a
- *     stack are right. The kernel copies only the stack itself, and rbdump reads the objects of the stack later. Before
- *     this read, a garbage collection may have replaced these objects.
+ *     stack are right. The kernel copies only the stack itself, and rbdump later reads the objects to which the stack
+ *     refers. Before this read, a garbage collection may have replaced these objects.
  *   - This Ruby may use ZJIT, which keeps parts of its frames on the native stack.
  *   - Some structs of this Ruby are too large to be copied in the kernel.
  */

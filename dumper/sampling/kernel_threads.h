@@ -83,8 +83,9 @@ void kernel_threads_sweep(struct kernel_threads *threads);
 void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool is_now);
 
 /*
- * Notes that a thread without an entry has run. After this, kernel_threads_keep() reads the list of threads again in
- * the first call whose `now_ns` is not before the time of the call of kernel_threads_want().
+ * Notes that a thread without an entry has run. The next call of kernel_threads_keep() reads the list of threads again,
+ * unless the call's `now_ns` is earlier than the call of kernel_threads_want(). In that case, a later call reads the
+ * list.
  */
 void kernel_threads_want(struct kernel_threads *threads, pid_t tid);
 
@@ -133,8 +134,8 @@ void kernel_threads_open(const struct kernel_threads *threads, struct kernel_fol
  * For each thread, chooses the probability that the program in the kernel copies the thread's stack when the thread
  * begins to wait. The more often threads begin to wait, the lower the probability is.
  *   rate     the number of clock samples per second. For each way to leave a CPU (KERNEL_LEAVES), at most about this
- *            number of stacks is copied per second. But about four stacks per second are allowed for each thread, even
- *            if the total is then larger
+ *            number of stacks is copied per second. But for each thread and each way, about four stacks per second are
+ *            allowed, even if the total is then larger
  *   seconds  the time since the last call of this function
  */
 void kernel_threads_choose_waits(struct kernel_threads *threads, double rate, double seconds);

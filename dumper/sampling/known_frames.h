@@ -1,13 +1,14 @@
 /*
  * Frames that rbdump knows from earlier stacks. A frame is identified by four values: its code, its method entry, the
- * flags of its environment, and whether it has a pc. A frame is known if a frame with the same four values was checked
- * before. In addition, the code and the method entry of a known frame must be old objects (old_objects.h). A known
- * frame is not checked again, and its objects are not copied again.
+ * flags of its environment, and whether it has a pc. A frame is known if two conditions hold: a frame with the same
+ * four values was checked before, and the code and the method entry of the frame are old objects (old_objects.h). A
+ * known frame is not checked again, and its objects are not copied again.
  *
- * To find the method entry of a frame, rbdump searches the frame's environment, and then the environments outside it. A
- * frame can be known only if all of these environments are on the stack. In addition, the ME_CREF slot must contain the
- * method entry itself in the outermost environment, and must be empty in all others. The two innermost frames of a
- * stack are never known, because the call site between them is checked each time (ruby/call_site.h).
+ * To find the method entry of a frame, rbdump searches the frame's environment, and then the outer environments. A
+ * frame can be known only if all of these environments are on the stack. In addition, the ME_CREF slot of the outermost
+ * environment must contain the method entry itself, and the ME_CREF slots of all other environments must be empty. The
+ * two innermost frames of a stack are never known, because the call site between them is checked each time
+ * (ruby/call_site.h).
  *
  * Based on Ruby's sources, 2.4 to 4.0.5 (see ruby/frame.h). With older versions of Ruby, no frame is treated as known.
  *

@@ -5,8 +5,8 @@
  * takes samples has a higher real-time priority. The thread that finds names keeps its real-time priority only as long
  * as its CPU time is within a limit. This limit is the share of one CPU that sampling may use in this process
  * (cpu_limit_share()), but at most a tenth of one CPU. When the thread that finds names has used up this CPU time, it
- * gets its original priority. The thread gets its real-time priority back when the limit allows the thread more CPU
- * time.
+ * gets its original priority back. Later, when the limit allows this thread more CPU time, it gets a real-time priority
+ * again.
  *
  * Only the thread that finds names may call these functions.
  */

@@ -10,15 +10,15 @@
  *   vm_exec_core has called. The function vm_exec_core interprets Ruby code. In the code of a Ruby method, each
  *   instruction is stored as an address in vm_exec_core. Such an address shows where vm_exec_core is.
  * - The innermost Ruby frame runs machine code from a JIT compiler. The outermost function is the function that this
- *   machine code has called. rbdump recognizes such machine code, because its memory is executable and is not mapped
- *   from a file.
+ *   machine code has called. rbdump recognizes such machine code by its memory: this memory is executable, and is not
+ *   mapped from a file.
  *
  * The C function that implements a method can end with a tail call. After the tail call, the C function is no longer on
  * the native stack. In this case, rbdump looks for the functions of the interpreter that call the C functions of
  * methods. rbdump omits these functions of the interpreter, and all functions further out on the native stack. rbdump
- * recognizes some of these functions of the interpreter by their names. It recognizes others because they were between
- * the C function of a method and vm_exec_core in other samples. If rbdump finds no such function, and cannot tell which
- * native functions belong to the method, rbdump keeps only the innermost function, and sets `cut`.
+ * recognizes some of these functions of the interpreter by their names. It recognizes others because, in other samples,
+ * they were between the C function of a method and vm_exec_core. If rbdump finds no such function, and cannot find out
+ * which native functions belong to the method, rbdump keeps only the innermost function, and sets `cut`.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5: method.h (rb_method_definition_t: `body.cfunc.func` and `body.iseq.iseqptr`
  * are both the first member of `body`), vm_exec.h (OPT_DIRECT_THREADED_CODE), vm.c (vm_exec).
@@ -74,7 +74,7 @@ void native_frames_facts(const struct native_frames *frames, struct kernel_facts
 void native_frames_take(struct native_frames *frames, const struct sample *sample, struct native_stack *ret);
 
 /*
- * Forgets which functions implement which methods, and reads the mappings of the process again. Call this function from
+ * Forgets which C function implements each method, and reads the mappings of the process again. Call this function from
  * time to time, because methods can be removed, and files can be unmapped.
  */
 void native_frames_forget(struct native_frames *frames);

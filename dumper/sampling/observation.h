@@ -38,14 +38,14 @@ struct observation {
 	bool lost;
 	/*
 	 * The thread sleeps, and no stack of this thread has been added to the queue yet. If the queue has no room for
-	 * the sample, the observation is not added to the queue. A later observation then also stands for the time of
-	 * this observation.
+	 * the sample, the observation is not added to the queue. In this case, a later observation also stands for the
+	 * time of this observation.
 	 */
 	bool optional;
 	/*
 	 * Only the kernel stream sets the next three members. `keeps`: the observation only delivers a stack that must
 	 * be stored in slot `kept`. Such an observation is not counted. `of_kept`: the stack of the observation is the
-	 * stack in slot `kept`. If `of_kept` is set and `kept` is TIME_NONE, the observation has no stack
+	 * stack in slot `kept`. If `kept` is TIME_NONE in this case, the observation has no stack
 	 * (sampling/time_line.h).
 	 */
 	bool keeps, of_kept;

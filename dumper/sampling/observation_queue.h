@@ -16,7 +16,8 @@ struct observation_queue;
 
 /*
  * Creates a queue with room for `bytes` bytes of samples. Returns NULL if there is not enough memory.
- *   again  whether the processing thread will walk the stacks again, although the check of the stacks has already walked them
+ *   again  whether the processing thread will walk the stacks again, although the sampling thread has already walked
+ *          them to check them
  */
 struct observation_queue *observation_queue_create(size_t bytes, bool again);
 void observation_queue_destroy(struct observation_queue *queue); /* NULL is fine */

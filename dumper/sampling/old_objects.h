@@ -1,7 +1,7 @@
 /*
  * Keeps the bytes of old objects that stacks refer to: code, method entries and their definitions, and environments. An
  * old object is an object of the garbage collector's old generation. Only a major collection frees an old object
- * (ruby/collections.h). So the kept bytes of an old object stay right until the next major collection begins. Until
+ * (ruby/collections.h). So the kept bytes of an old object remain correct until the next major collection begins. Until
  * then, rbdump does not have to copy the object again with each stack.
  *
  * However, the target can change an object in place, for example when it redefines a method. The state of the garbage
@@ -27,9 +27,9 @@ void old_objects_destroy(struct old_objects *objects);		     /* NULL is fine */
 void old_objects_forget(struct old_objects *objects);
 
 /*
- * Tells the table for which moment it is used: the moment when a stack was copied. Call this function before the table
- * is searched for the objects or frames of this stack. If other objects may have been at the addresses in the table
- * when the stack was copied, forgets all objects.
+ * Sets the moment for which the table is used: this is the moment when a stack was copied. Call this function before
+ * the table is searched for the objects or frames of this stack. If other objects may have been at the addresses in the
+ * table when the stack was copied, forgets all objects.
  *   then  the state of the garbage collector when the stack was copied
  */
 void old_objects_at(struct old_objects *objects, const struct collections *then);

@@ -50,8 +50,8 @@ bool placement_follow(struct placement *placement, const struct task *task);
 void placement_avoid(struct placement *placement, pid_t tid, const struct task *task);
 
 /*
- * Like placement_avoid(), but does nothing if the last call of placement_avoid() was less than 50 ms ago. This
- * exception does not apply if placement_follow() has succeeded since the last call of placement_avoid().
+ * Like placement_avoid(), but does nothing if the last call of placement_avoid() was less than 50 ms ago and
+ * placement_follow() has not succeeded since that call.
  */
 void placement_stay_off(struct placement *placement, pid_t tid, const struct task *task);
 

@@ -1,8 +1,8 @@
 /*
- * A round is quiet if only the running thread (the thread with the GVL) can have run since the previous round. All
- * other threads sleep, and the kernel has given none of them a CPU since the previous round. In a quiet round, only the
- * stack of the running thread and a few words of the target's memory are read (ruby/thread_words.h). These words change
- * when a thread is added, or when another thread gets the GVL.
+ * A round is quiet if only the running thread (the thread with the GVL) can have run since the previous round. This is
+ * certain if all other threads sleep, and the kernel has given none of them a CPU since the previous round. In a quiet
+ * round, only the stack of the running thread and a few words of the target's memory are read (ruby/thread_words.h).
+ * These words change when a thread is added, or when another thread gets the GVL.
  */
 #ifndef RBDUMP_QUIET_H
 #define RBDUMP_QUIET_H

@@ -2,9 +2,9 @@
  * Decides whether to read the stack of a running thread "remotely", that is, from another CPU (source_unpaused.c). If
  * the stack is in the cache, a remote read is enough. With a remote read, the target loses less time, because rbdump
  * does not move to the thread's CPU. But if the stack is new (not in the cache), rbdump must read the stack again on
- * the thread's CPU. By the time of the second read, the thread has continued to run, so the new stack may be gone. So
- * with remote reads, new stacks are sampled too rarely. For this reason, remote reads are allowed only while hardly any
- * stack is new.
+ * the thread's CPU. Between the two reads, the thread continues to run, so the new stack may be gone at the second
+ * read. So with remote reads, new stacks are sampled too rarely. For this reason, remote reads are allowed only while
+ * hardly any stack is new.
  *
  * A struct remote_reads belongs to one thread of rbdump.
  */

@@ -22,8 +22,8 @@ struct rounds_options {
 	const struct source *source; /* the source for running threads */
 	struct timespec origin;	     /* time 0 of all observations, by CLOCK_MONOTONIC */
 	/*
-	 * Whether samples have copies of native stacks, for native frames (native_frames.h). If true, the observation
-	 * of a cache hit also has a sample.
+	 * Whether samples have copies of native stacks, for native frames (native_frames.h). If true, even the
+	 * observation of a cache hit has a sample.
 	 */
 	bool native;
 };

@@ -73,7 +73,7 @@ struct sample_cache {
  * released.
  */
 struct native_copy {
-	struct unwind_registers registers; /* if `known` is 0, there is no copy */
+	struct unwind_registers registers; /* if `registers.known` is 0, there is no copy */
 	const uint8_t *bytes;		   /* the innermost part of the native stack, from the stack pointer on */
 	size_t length;			   /* in bytes; 0: the stack could not be read */
 	const uint64_t *functions;	   /* addresses in functions of the kernel; the innermost function is first */
@@ -90,8 +90,8 @@ struct sample_effort {
 	uint16_t retried[REASONS];
 	double took_us; /* the time that the whole sample took */
 	/*
-	 * only for sources that do not stop the thread: the time limit was long enough to copy the stack and to check
-	 * the innermost frames
+	 * set only by sources that do not stop the thread: the time limit was long enough to copy the stack and to
+	 * check the innermost frames
 	 */
 	bool in_budget;
 	bool off_cpu; /* the sampling thread could not move to the CPU of the sampled thread */
@@ -125,7 +125,8 @@ struct sample {
 	bool no_stack;	    /* the thread has not begun or is about to end, so there is no stack */
 	enum reason reason; /* why the source rejects the sample; REASON_NONE: the source accepts it */
 	struct sample_stop stop;
-	struct native_copy native; /* set only if a copy was wanted (sampler_options.h) and could be made */
+	/* set only if a copy of the native stack was wanted (sampler_options.h) and could be made */
+	struct native_copy native;
 	struct sample_cache cache;
 	struct sample_effort effort;
 };
@@ -141,7 +142,7 @@ void sample_clear(struct sample *sample);
  * Packs a sample: copies the sample and its stack copy into `room`. `room` must have sample_packed_length() bytes, and
  * must be aligned for a struct. The packed sample uses no memory outside of `room`. Do not copy another stack into the
  * packed sample, and do not call sample_clear() for it. The packed sample of a cache hit has no stack copy, but it has
- * the copy of the native stack. A packed sample has no functions of the kernel.
+ * the copy of the native stack. The functions of the kernel are not packed.
  *   again  whether the stack will be walked again, although `walked` already contains its frames
  */
 size_t sample_packed_length(const struct sample *sample, bool again);

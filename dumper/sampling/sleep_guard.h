@@ -16,7 +16,7 @@
 struct sleep_guard {
 	struct switch_events *events; /* NULL: rbdump cannot get reports of context switches */
 	size_t nr_opened;	      /* how many threads the guard began to watch in this round */
-	/* of the threads that were checked in this round: how many were awake, or had run since the previous check */
+	/* how many of the threads that were checked in this round were awake, or had run since their previous check */
 	size_t nr_awake;
 	double mean_awake; /* the mean of `nr_awake` per sampling period, over about the last third of a second */
 	uint64_t mean_ns;  /* when `mean_awake` was last updated: ns since `origin` (sampling/rounds.h) */

@@ -36,8 +36,8 @@ struct cached_stack {
 
 enum cache_result {
 	/*
-	 * The cache cannot tell whether an entry is right. There are three possible causes: a collection is about to
-	 * begin or has just ended, objects are being moved, or the state of the garbage collector is uncertain.
+	 * It is not certain whether an entry is right. There are three possible causes: a collection is about to begin
+	 * or has just ended, objects are being moved, or the state of the garbage collector is uncertain.
 	 */
 	CACHE_UNKNOWN,
 	CACHE_MISS,  /* there is no entry, or the entry is not confirmed yet */

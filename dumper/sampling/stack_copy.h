@@ -95,8 +95,8 @@ struct collections stack_copy_collections_now(struct stack_copy *copy, const str
 
 /* Which parts of a copy are packed. */
 enum stack_copy_parts {
-	PACK_NO_STACK, /* no stack and no objects: the copy lacks a part of the stack, or the stack is a cache hit */
-	PACK_OBJECTS,  /* everything except the frames and the values of the stack: the stack has already been walked */
+	PACK_NO_STACK, /* no stack and no objects; for a copy that lacks a part of the stack, and for a cache hit */
+	PACK_OBJECTS,  /* everything except the frames and the values of the stack; for a stack that was walked */
 	PACK_ALL,
 };
 

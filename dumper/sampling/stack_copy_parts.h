@@ -94,13 +94,16 @@ static inline uint64_t stack_copy_word(const uint8_t *bytes)
 	return word;
 }
 
-/* An 8-byte member of a copied object. */
+/* The value of an 8-byte member of a copied object. */
 static inline uint64_t stack_copy_member(const struct stack_copy *copy, const uint8_t *object, enum layout_member_id id)
 {
 	return stack_copy_word(object + copy->layout->members[id].offset);
 }
 
-/* Drops the objects. `pieces` then contains only the pieces of the stack, in the order in which they were copied. */
+/*
+ * Drops the objects. After this call, `pieces` contains only the pieces of the stack, in the order in which they were
+ * copied.
+ */
 static inline void stack_copy_drop_objects(struct stack_copy *copy)
 {
 	memcpy(copy->pieces, copy->of_stack, sizeof(copy->of_stack));

@@ -38,8 +38,8 @@ bool stack_objects_are_read(const struct stack_copy *copy);
 bool stack_objects_lack_known(const struct stack_copy *copy);
 
 /*
- * Whether all readable objects were copied. The objects of known frames are not considered. Returns false if a limit on
- * the objects was reached.
+ * Whether all readable objects were copied. The objects of known frames are not considered. Returns false if a limit
+ * was reached: the limit on the number of objects, on their total size, or on the length of a chain of references.
  */
 bool stack_objects_are_all(const struct stack_copy *copy);
 

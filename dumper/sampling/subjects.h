@@ -1,5 +1,5 @@
 /*
- * Chooses which threads of a target an experiment samples.
+ * Chooses the threads of a target that an experiment samples.
  */
 #ifndef RBDUMP_SUBJECTS_H
 #define RBDUMP_SUBJECTS_H

@@ -1,9 +1,9 @@
 /*
- * Finds out whether the kernel has given a CPU to any thread of a set. If a thread has fallen asleep, and has not been
- * given a CPU since then, it has not run. So such a thread need not be checked individually. The kernel reports context
- * switches as they happen (perf_event_open(2), PERF_RECORD_SWITCH). So checking a set costs the same for a thousand
- * threads as for one thread. A thread can also be watched alone, outside of a set. Checking a thread that is watched
- * alone requires no system call.
+ * Finds out whether the kernel has given a CPU to any thread of a set. If a thread fell asleep earlier, and the kernel
+ * has not given it a CPU since then, the thread has not run. So such a thread need not be checked individually. The
+ * kernel reports context switches as they happen (perf_event_open(2), PERF_RECORD_SWITCH). So checking a set costs the
+ * same for a thousand threads as for one thread. A thread can also be watched alone, outside of a set. Checking a
+ * thread that is watched alone requires no system call.
  *
  * A set belongs to one thread of rbdump at a time. The same applies to a `struct switch_event` for a thread that is
  * watched alone.

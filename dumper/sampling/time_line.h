@@ -4,10 +4,10 @@
  *
  * Not every piece of a time line has its own stack. While the thread is on a CPU, its stack is copied at clock
  * interrupts. Each of these stacks stands for the CPU time since the previous interrupt. But the first stack of a run
- * on a CPU stands only for the time from the beginning of the run to the interrupt. This time is shorter than the time
- * between two interrupts. If a thread often runs only for a moment, most of its runs end before there is an interrupt.
- * So on average, each stack must stand for the whole time between two interrupts. For this reason, the first stack of a
- * run has a *claim* to more CPU time: the rest of the time between two interrupts.
+ * on a CPU stands only for the time from the beginning of the run to the first interrupt. This time is shorter than the
+ * time between two interrupts. If a thread often runs only for a moment, most of its runs end before there is an
+ * interrupt. So on average, each stack must stand for the whole time between two interrupts. For this reason, the first
+ * stack of a run has a *claim* to more CPU time: the rest of the time between two interrupts.
  *
  * If the time line is extended while the thread still runs, the CPU time since the last interrupt gets the stack of
  * this interrupt.
@@ -15,20 +15,20 @@
  * The CPU time between the last interrupt and the end of a run has no stack of its own. The same applies to the whole
  * CPU time of a run without an interrupt. The piece with this CPU time uses up claims. It first uses the claim of the
  * nearest stack that has a claim. The piece gets one of the stacks whose claims it has used. This stack is chosen at
- * random: the more of its claim was used, the more likely the stack is chosen. If the claims of all stacks together are
- * too short for the piece, the piece may also get one of the nearest stacks, even if its claim is used up. In this
- * case, the larger the first claim of a stack was, the more likely the stack is chosen. All stacks since the last
- * time_line_resolve() are considered. Of the older stacks, rbdump keeps the last TIME_NEAR stacks, and also the stacks
- * that have a claim, but at most TIME_CLOCKS stacks in total. If there was no interrupt in the last TIME_CLOCKS_NS
- * nanoseconds of the time line, the piece gets the stack of the next wait. If there is no next wait, it gets the stack
- * of the previous wait.
+ * random: the more of a stack's claim was used, the more likely the stack is chosen. If the claims of all stacks
+ * together are too short for the piece, the piece may also get one of the nearest stacks, even if the claim of that
+ * stack is used up. In this case, the larger the first claim of a stack was, the more likely the stack is chosen. All
+ * stacks since the last call of time_line_resolve() are considered. Of the older stacks, rbdump keeps the last
+ * TIME_NEAR stacks, and also the stacks that have a claim, but at most TIME_CLOCKS stacks in total. If there was no
+ * interrupt in the last TIME_CLOCKS_NS nanoseconds of the time line, the piece gets the stack of the next wait. If
+ * there is no next wait, it gets the stack of the previous wait.
  *
  * The thread's stack is copied only at some of its waits. These waits are chosen at random. A wait without a stack gets
- * the stack of another wait. The other wait ended after the previous time_line_resolve(), or at most TIME_OLD_NS before
- * it. Only waits with the same state and the same system call are considered. Their lengths are compared with the
- * length of the wait without a stack. If some lengths differ by a factor of less than 1.25, one of these similar waits
- * is chosen at random. Otherwise, the wait with the most similar length is chosen. As a result, each stack gets about
- * the time that it would get if stacks were copied at all waits.
+ * the stack of another wait. The other wait ended after the previous call of time_line_resolve(), or at most
+ * TIME_OLD_NS before that call. Only waits with the same state and the same system call are considered. Their lengths
+ * are compared with the length of the wait without a stack. If some lengths differ by a factor of less than 1.25, one
+ * of these similar waits is chosen at random. Otherwise, the wait with the most similar length is chosen. As a result,
+ * each stack gets about the time that it would get if stacks were copied at all waits.
  *
  * A thread that was preempted waits for a CPU. If the stack at the end of its CPU time was copied, this wait gets that
  * stack. Otherwise, it gets a stack in the same way as other waits: from another time when the thread was preempted and
@@ -192,7 +192,7 @@ void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state s
 
 /*
  * Notes that the thread was given a CPU. `woken_ns` is the time at which the thread was woken. `woken_ns` is 0 if this
- * time is not known, or if nothing woke the thread: a thread that was preempted is always ready to run.
+ * time is not known, or if nothing woke the thread, because it was preempted and so was ready to run all the time.
  */
 void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, struct time_waker waker);
 

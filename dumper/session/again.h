@@ -1,5 +1,5 @@
 /*
- * Looks at a process once more, in a session that is open. The search for the layout is not repeated.
+ * Looks at a process once more, in a session that is already open. The search for the layout is not repeated.
  */
 #ifndef RBDUMP_AGAIN_H
 #define RBDUMP_AGAIN_H

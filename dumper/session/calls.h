@@ -23,11 +23,11 @@
 #define ENDS_NS	   500000000UL
 
 /*
- * Sets `call` of each thread in a trace. Leaves `call` NULL if the thread was in no system call when its stack was
+ * Sets `call` of each thread in a trace. Leaves `call` NULL if the thread was not in a system call when its stack was
  * copied, if its native thread is not known, or if the kernel does not report the call. For a core, a call has only the
  * data from the core's registers and memory. If there is not enough memory, some calls are missing.
- *   time_limit_s  the time limit (time_limit.h), needed because a read of the target's memory, or of /proc, might never return;
- *                 0: the default
+ *   time_limit_s  the time limit (time_limit.h); 0: the default. A limit is needed because a read of the target's
+ *                 memory, or of /proc, might never return
  *   trace         the trace of the session's last look
  */
 void session_add_calls(const struct session *session, unsigned int time_limit_s, struct trace *trace);

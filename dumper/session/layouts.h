@@ -1,8 +1,8 @@
 /*
  * Finds the layout for a session's target. Tries the existing layouts that are for the target's Ruby. Makes a new
- * layout if none of the existing layouts fits. Also makes a new layout if it could contain facts that the existing
- * layouts lack, for example the ranges of code that change a stack (torn windows). This header is used only inside
- * session/.
+ * layout if none of the existing layouts fits. Also makes a new layout if the new layout could contain facts that the
+ * existing layouts lack, for example the ranges of code that change a stack (torn windows). This header is used only
+ * inside session/.
  */
 #ifndef RBDUMP_SESSION_LAYOUTS_H
 #define RBDUMP_SESSION_LAYOUTS_H

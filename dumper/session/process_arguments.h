@@ -14,8 +14,8 @@
  * only the beginning of the command line, as one string of at most 80 bytes, and does not say where the environment is.
  * A member of the trace is NULL if it cannot be read. Returns false if there is not enough memory.
  *   proc          the folder of procfs
- *   time_limit_s  the time limit (time_limit.h), needed because the arguments are read from the target's memory, and such
- *                 a read might never return; 0: the default
+ *   time_limit_s  the time limit (time_limit.h); 0: the default. A limit is needed because the arguments are read from
+ *                 the target's memory, and such a read might never return
  */
 bool session_add_arguments(const char *proc, const struct session *session, unsigned int time_limit_s,
 			   struct trace *trace);

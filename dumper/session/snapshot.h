@@ -53,8 +53,8 @@ struct error *snapshot_changing(struct target *target, struct memory *memory, vo
 
 /*
  * Stops all threads of the target, including those that sleep, calls `work` with `context`, and lets the target go on.
- * Fails as snapshot_paused() does. If the target is still stopped after SNAPSHOT_LIMIT_S seconds, prints the reason,
- * and ends rbdump with EXIT_FAILED.
+ * Fails in the same cases as snapshot_paused(). If the target is still stopped after SNAPSHOT_LIMIT_S seconds, prints
+ * the reason, and ends rbdump with EXIT_FAILED.
  */
 struct error *snapshot_held(struct target *target, void (*work)(void *context), void *context, struct pauses *pauses);
 

@@ -16,10 +16,10 @@
  * `look` receives one of the looks that have passed the self-test: the look with the fewest changed stacks and lists.
  * If no look has passed the self-test, `look` receives the last look.
  *
- * A target is stopped only a few times, even if the target's memory contains garbage. Each stop ends at most a tenth of
- * a second after the pages that are known to be needed were copied. Fails if the target cannot be stopped or copied, if
- * there was not enough time for the self-test, or if there is not enough memory. The caller must call look_clear(),
- * even after a failure.
+ * A target is stopped only a few times, even if the target's memory contains garbage. During each stop, rbdump first
+ * copies the pages that are known to be needed. The stop ends at most a tenth of a second after this copy. Fails if the
+ * target cannot be stopped or copied, if there was not enough time for the self-test, or if there is not enough memory.
+ * The caller must call look_clear(), even after a failure.
  */
 struct error *look_at_target(const struct session *session, struct look *look);
 

@@ -21,7 +21,7 @@
 struct place {
 	int fd;			 /* the open file; -1 if the file cannot be opened or is not trusted */
 	const char *path;	 /* for messages */
-	const struct error *why; /* the reason why the file was not opened; NULL if `fd` is not -1 */
+	const struct error *why; /* the reason why the file was not opened; NULL if the file is open */
 };
 
 /* Opens a stream that reads a layout file. Returns NULL on failure. The caller closes the stream. */

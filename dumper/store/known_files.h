@@ -1,12 +1,13 @@
 /*
  * The digests of ELF files that rbdump has read before. Computing the digest of a Ruby with debug info takes more CPU
- * time than all other work of a dump. So rbdump keeps the digest in the user's cache:
- * CACHE/rbdump/by-digest/BUILD-ID/files has a line for each of up to 16 files with this build-id: the files whose
- * digests rbdump has computed most recently. A line is used only if it is about the wanted file, and if this file has
- * not changed since the line was written. To check this, rbdump compares the following: the boot, the mount, the inode,
- * the size, and the times of the last changes of content and inode. Since Linux 6.8, two mounts never have the same
- * number within one boot (STATX_MNT_ID_UNIQUE). On older kernels, they can have the same number, so the digest is
- * computed each time. The header trust/trust.h says which folders are trusted.
+ * time than all other work of a dump. So rbdump keeps the digest in the user's cache, in the file
+ * CACHE/rbdump/by-digest/BUILD-ID/files. This file has one line for each ELF file with this build-id, but at most 16
+ * lines. These lines are about the ELF files whose digests rbdump has computed most recently. A line is used only if it
+ * is about the wanted ELF file, and if this ELF file has not changed since the line was written. To check this, rbdump
+ * compares the following: the id of the boot, the number of the mount, the inode, the size, and the times of the last
+ * changes of content and inode. Since Linux 6.8, two mounts never have the same number within one boot
+ * (STATX_MNT_ID_UNIQUE). On older kernels, two mounts can have the same number, so the digest is computed each time.
+ * The header trust/trust.h says which folders are trusted.
  */
 #ifndef RBDUMP_KNOWN_FILES_H
 #define RBDUMP_KNOWN_FILES_H

@@ -25,7 +25,7 @@
 /* A descriptor among the arguments of a call. */
 struct call_fd {
 	int fd;
-	const char *role;   /* a preposition: "from", "to"; NULL if the descriptor is the object of the call's action */
+	const char *role;   /* the preposition before the descriptor: "from" or "to"; NULL: no preposition */
 	const char *events; /* what the call waits for ("read, write"); NULL if `action` (struct call) says this */
 	struct facts facts; /* what the descriptor is (target/descriptor.h); empty before descriptor_describe() */
 };
@@ -73,10 +73,10 @@ struct call {
 /* Frees the memory. */
 void call_clear(struct call *call);
 
-/* How many bytes of memory a call takes, without the struct itself and without what malloc() adds. */
+/* How many bytes of memory a call takes, not counting the struct itself and the bytes that malloc() adds. */
 size_t call_bytes(const struct call *call);
 
-/* What kind of thread is in the call. This decides what can be known about the call. */
+/* What kind of thread is in the call. The kind decides what can be known about the call. */
 enum call_source {
 	CALL_OF_SLEEPER, /* the thread has slept since its stack was copied: everything about the call can be known */
 	/*
@@ -98,7 +98,7 @@ enum call_source {
 /*
  * Reads a call. The memory to which the arguments point is read now. So after this function returns, the caller must
  * check that the thread is still in the call. Returns false if there is not enough memory.
- *   at   the call; `known` is true
+ *   at   the call; `at->known` must be true
  *   ret  the caller clears it, even if the function fails
  */
 bool call_read(struct target *target, const struct system_call *at, enum call_source source, struct call *ret);

@@ -10,8 +10,8 @@
 
 /*
  * The names of the events in a set: "read", "read, write". The flags of poll(2) and epoll(7) have the same values.
- * Errors and hang-ups are not named, because the kernel always reports them. If the set contains no other events,
- * returns "errors".
+ * Errors and hang-ups are not named, because the kernel always reports them. If the set contains no events except
+ * errors and hang-ups, returns "errors".
  */
 const char *call_events(uint32_t events);
 

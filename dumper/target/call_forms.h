@@ -23,7 +23,7 @@ enum call_shape {
 	CALL_EPOLL,	    /* fd, array, count, milliseconds */
 	CALL_EPOLL2,	    /* fd, array, count, timespec */
 	CALL_WAIT4,	    /* pid */
-	CALL_WAITID,	    /* kind of id, id */
+	CALL_WAITID,	    /* kind of the id (P_PID, …), id */
 	CALL_NANOSLEEP,	    /* timespec */
 	CALL_CLOCK_SLEEP,   /* clock, flags, timespec */
 	CALL_FUTEX,	    /* address, operation, value, timespec */

@@ -50,7 +50,7 @@ struct core {
 	struct core_file *files; /* by address */
 	size_t nr_files;
 
-	int given_fd;			  /* the executable that the user gave; -1 if the user gave none */
+	int given_fd;			  /* the open executable that the user gave; -1 if the user gave none */
 	const struct core_file *given_as; /* the mapped file that is read from `given_fd` */
 };
 

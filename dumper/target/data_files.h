@@ -35,8 +35,8 @@ struct data_files {
 	struct data_symbol *symbols; /* sorted by `start` */
 	size_t nr_symbols, symbols_capacity;
 	/*
-	 * Some data may be missing: there are too many files, or a mapped file of a live process could not be opened as
-	 * an ELF file, for example because the file was replaced after it was mapped.
+	 * Some data may be missing because there are too many files, or because a mapped file of a live process could
+	 * not be opened as an ELF file, for example because the file was replaced after it was mapped.
 	 */
 	bool incomplete;
 };
@@ -46,9 +46,9 @@ bool data_files_read(const struct target *target, struct data_files *ret);
 void data_files_clear(struct data_files *files);
 
 /*
- * Appends what an address is, for example "my_cache of cache.so" or "table+0x18 of cache.so". If no symbol contains the
- * address, appends for example "0x4018 of cache.so": 0x4018 is then the address in the file. Appends nothing if no
- * range contains the address.
+ * Appends a name for an address, for example "my_cache of cache.so" or "table+0x18 of cache.so". If the address belongs
+ * to no variable in `symbols`, appends for example "0x4018 of cache.so", in which 0x4018 is the address in the file.
+ * Appends nothing if no range contains the address.
  */
 void data_files_add_name(const struct data_files *files, uint64_t address, struct text *text);
 

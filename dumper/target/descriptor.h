@@ -16,10 +16,10 @@
  * Describes a descriptor. `facts` receives the following facts, if they are known and apply to the descriptor:
  *
  *   fd          its number
- *   kind        "file", "directory", "symlink", "terminal", "device", "block-device", "pipe", "fifo", "socket", "eventfd",
- *               "epoll", "timerfd", "signalfd", "inotify", "fanotify", "pidfd", "memfd", "userfaultfd", "io_uring", "bpf",
- *               "perf_event", "namespace" or "other". "closed": the thread has no such descriptor. "unknown": the kernel
- *               does not show the kind, or could only get it from a server or a program
+ *   kind        "file", "directory", "symlink", "terminal", "device", "block-device", "pipe", "fifo", "socket",
+ *               "eventfd", "epoll", "timerfd", "signalfd", "inotify", "fanotify", "pidfd", "memfd", "userfaultfd",
+ *               "io_uring", "bpf", "perf_event", "namespace" or "other". "closed": the thread has no such descriptor.
+ *               "unknown": the kernel does not show the kind, or would have to ask a server or a program for it
  *   path        the path of the file, if it has one, as seen from the target's root directory. For a memfd: its name. For
  *               the kinds "namespace", "other" and "bpf": the kernel's name for the file
  *   file_system the kind of file system ("nfs4"). This fact exists only if the kernel may have to ask a server or a program

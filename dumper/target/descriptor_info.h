@@ -23,9 +23,9 @@
 
 /* A descriptor that an epoll set watches. */
 struct descriptor_target {
-	int fd;		    /* its number when it was added to the set */
+	int fd;		    /* the descriptor's number when it was added to the set */
 	const char *events; /* call_events() */
-	uint64_t inode;	    /* of the watched file; 0: not known (before Linux 4.13) */
+	uint64_t inode;	    /* the inode number of the watched file; 0: not known (before Linux 4.13) */
 };
 
 struct descriptor_info {

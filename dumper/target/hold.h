@@ -1,7 +1,7 @@
 /*
  * Lets the guard (guard/stop_guard.h) find out how long a tracer has held a thread of its target. A hold begins before
- * the tracer seizes the thread, and ends when the tracer lets the thread go. To keep the stop short, the tracer records
- * a hold only by a write to a struct hold in shared memory.
+ * the tracer seizes the thread, and ends when the tracer lets the thread go. To keep the stop short, the tracer does
+ * little to record a hold: it writes to a struct hold in shared memory, and if the guard sleeps, it wakes the guard.
  *
  * Each process of rbdump has only one tracing thread at a time.
  */

@@ -40,8 +40,8 @@ struct module {
  * static executable, or a program that embeds a statically linked Ruby. So if no file defines the symbol,
  * module_find_ruby() looks for a file that contains the description of a Ruby: the text that `ruby --version` prints.
  * For a core, module_find_ruby() also considers mapped files that are missing on this system. The function considers
- * these missing files before files that contain only a description. Among the missing files, the order is: a libruby,
- * the executable, any other file with "ruby" in its name.
+ * these missing files before files that contain a description but do not define the symbol. Among the missing files,
+ * the order is: a libruby, the executable, any other file with "ruby" in its name.
  *
  * Fails with EXIT_NO_RUBY if no file that contains Ruby is found, for example because the file was replaced or removed
  * after it was mapped. Fails with EXIT_FAILED if the process is ending, or if the executable needs a libruby that is

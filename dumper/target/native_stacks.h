@@ -10,10 +10,11 @@
  * contains no frames of native functions. So the copy omits the VM stack, and has two parts: the bytes before the VM
  * stack, and the bytes after it.
  *
- * If a native stack is too long, and rbdump knows of no VM stack in it, the two parts of the copy are the innermost
- * bytes and the last NATIVE_STACK_OUTERMOST bytes. In Ruby 2.7, a thread that waits for the GVL for the first time has
- * not stored the address of its VM stack yet. So rbdump cannot omit exactly this VM stack (1 MiB). But the two parts
- * still contain the frames of the functions on both sides of it.
+ * If a native stack is too long, and rbdump does not know of a VM stack in it, the two parts of the copy are the
+ * innermost bytes and the last NATIVE_STACK_OUTERMOST bytes. In Ruby 2.7, a thread that waits for the GVL for the first
+ * time has not stored the address of its VM stack yet. So rbdump does not know which bytes are this VM stack (1 MiB),
+ * and cannot omit exactly these bytes. But the two parts still contain the frames of the functions on both sides of the
+ * VM stack.
  */
 #ifndef RBDUMP_NATIVE_STACKS_H
 #define RBDUMP_NATIVE_STACKS_H

@@ -48,9 +48,9 @@ void preemption_choose(struct preemption *preemption, pid_t pid, bool any);
 void preemption_begin(struct preemption *preemption);
 
 /*
- * Sets `held`. If the calling thread may use another CPU, the calling thread then leaves the CPU of the chosen thread.
- * Afterwards, the calling thread may again use all CPUs that it was allowed to use before preemption_begin(). `held` is
- * false if the process has more than 128 threads, because looking at each thread would take too long.
+ * Sets `held`. If the calling thread has moved to the CPU of the chosen thread, and may use another CPU, it leaves that
+ * CPU. Afterwards, the calling thread may again use all CPUs that it was allowed to use before preemption_begin().
+ * `held` is false if the process has more than 128 threads, because looking at each thread would take too long.
  */
 void preemption_end(struct preemption *preemption);
 

@@ -9,13 +9,13 @@
 #include "target/target.h"
 
 /*
- * Finds out whether a thread of a live process sleeps, so that rbdump does not need to stop the thread. Returns true if
- * the thread sleeps in a system call, and if thread_pointer() finds its thread pointer. In this case, *ret receives the
- * thread. *ret then has an open file, which sleeper_forget() closes. Returns false if a signal has stopped the thread,
- * or if the thread is in an uninterruptible sleep. In both cases, rbdump should try to stop the thread, because rbdump
- * then learns more about the thread. Also returns false if the thread's files cannot be opened (RLIMIT_NOFILE). If the
- * function returns false, `ret->switches` is set only for a thread whose uninterruptible sleep is in a system call, and
- * is 0 for any other thread.
+ * Finds out whether a thread of a live process sleeps. If the thread sleeps, rbdump does not need to stop it. Returns
+ * true if the thread sleeps in a system call, and if thread_pointer() finds its thread pointer. In this case, *ret
+ * receives the thread. *ret then has an open file, which sleeper_forget() closes. Returns false if a signal has stopped
+ * the thread, or if the thread is in an uninterruptible sleep. In both cases, rbdump should try to stop the thread,
+ * because rbdump then learns more about the thread. Also returns false if the thread's files cannot be opened
+ * (RLIMIT_NOFILE). If the function returns false, `ret->switches` is set only if the thread is in a system call, in an
+ * uninterruptible sleep. Otherwise, it is 0.
  */
 bool sleeper_find(struct target *target, pid_t tid, struct native_thread *ret);
 

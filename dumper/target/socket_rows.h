@@ -10,7 +10,7 @@
 
 #include "base/facts.h"
 
-/* The states of a TCP socket that rbdump treats specially (include/net/tcp_states.h). */
+/* The TCP states that rbdump treats specially (include/net/tcp_states.h). */
 #define SOCKET_ESTABLISHED 1
 #define SOCKET_CLOSED	   7
 #define SOCKET_LISTEN	   10

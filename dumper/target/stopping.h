@@ -30,7 +30,7 @@ size_t live_pid_level(pid_t pid);
 
 /*
  * The pid of a process in one of its pid namespaces. If `level` is the result of live_pid_level() for an ancestor of
- * the process, returns the pid that this ancestor sees. Returns 0 if not known.
+ * the process, returns the pid under which this ancestor sees the process. Returns 0 if not known.
  */
 pid_t live_id_at_level(pid_t pid, size_t level);
 
@@ -46,7 +46,7 @@ struct error *live_check_stopping(const struct target *target);
  * Stops all threads of the target, and reads their registers. If a thread is in an uninterruptible sleep, or does not
  * stop within half a second, the thread is listed as not stopped. This thread then stays seized until the calling
  * thread ends. If the kernel refuses to stop a thread, for example because another tracer has it, the thread is listed
- * as refused. Fails if the kernel refuses to stop the main thread, if the kernel lets rbdump stop none of the threads,
+ * as refused. Fails if the kernel refuses to stop the main thread, if the kernel does not let rbdump stop any thread,
  * if the threads cannot be listed, or if there is not enough memory. On failure, lets the target go on.
  *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h). But if an earlier
  *                   call to live_woke() found out that a thread had woken up, this thread is always stopped

@@ -63,9 +63,10 @@ bool task_place(const struct task *task, uint64_t *ip, uint64_t *sp);
 
 /*
  * Returns the system call in which the thread sleeps. After a stop, the kernel continues some system calls with
- * restart_syscall(2). If the kernel shows in which kernel function such a thread sleeps (/proc/PID/task/TID/wchan),
- * this function returns the call that was interrupted. `known` of the result is false if the thread runs, if it sleeps
- * but is not in a system call, or if the kernel does not show the system call.
+ * restart_syscall(2). If the thread sleeps in restart_syscall(2), and the kernel shows the name of the kernel function
+ * in which it sleeps (/proc/PID/task/TID/wchan), this function returns the call that the stop interrupted. `known` of
+ * the result is false if the thread runs, if it sleeps but is not in a system call, or if the kernel does not show the
+ * system call.
  */
 struct system_call task_call(const struct task *task);
 

@@ -1,9 +1,9 @@
 /*
- * All native threads of a process: how much CPU time each thread has used since the previous look at the process, and whether
- * the thread has run at all since then. rbdump reads this from the kernel, and does not stop the process for it.
+ * All native threads of a process: how much CPU time each thread has used since the previous look at the process, and
+ * whether the thread has run at all since then. rbdump gets both facts from the kernel, without stopping the process.
  *
- * The times are those of schedstat, in nanoseconds (Documentation/scheduler/sched-stats.rst). If the kernel does not have
- * the file schedstat, rbdump does not know the CPU time, or whether a thread has run.
+ * The times are those of schedstat, in nanoseconds (Documentation/scheduler/sched-stats.rst). If the kernel does not
+ * have the file schedstat, rbdump knows neither the CPU time of a thread nor whether a thread has run.
  */
 #ifndef RBDUMP_TASK_SET_H
 #define RBDUMP_TASK_SET_H
@@ -38,7 +38,7 @@ struct task_set {
 };
 
 /*
- * Call this function before a look at the process. Finds threads that are new, drops those that have ended, and reads
+ * Call this function before a look at the process. Finds threads that are new, drops threads that have ended, and reads
  * how much CPU time each thread has used. Returns false if there is not enough memory.
  */
 bool task_set_begin(struct task_set *set);
@@ -48,12 +48,12 @@ void task_set_end(struct task_set *set);
 
 /*
  * Call this function after task_set_end() if the look had a result. The next look is then compared with this look. If
- * this function is not called, the next look is compared with the last look for which it was called.
+ * this function is not called, the next look is compared with the last look for which this function was called.
  */
 void task_set_keep(struct task_set *set);
 
 /*
- * Gets what is known about a thread after task_set_end().
+ * Call this function after task_set_end(). Gets what is known about a thread.
  *   cpu_ns  receives the CPU time between task_set_begin() of the previous look and task_set_begin() of this look. If
  *           the thread is new: the CPU time since its start
  *   slept   receives whether the thread has not run at all since task_set_begin() of the previous look. Such a thread has not

@@ -8,8 +8,8 @@
  *
  * After a single step, the trap flag of the thread stays set until tracee_resume() clears it. If the tracer dies before
  * it calls tracee_resume(), the flag stays set, because exit_ptrace() (kernel/ptrace.c) does not call ptrace_disable().
- * The next trap then kills the target. So only a worker may single-step a thread. If rbdump is killed, the worker
- * survives, and can still detach from the thread (guard/worker.h).
+ * In that case, the next trap kills the target. So only a worker may single-step a thread. If rbdump is killed, the
+ * worker survives, and can still detach from the thread (guard/worker.h).
  */
 #ifndef RBDUMP_TRACEE_H
 #define RBDUMP_TRACEE_H

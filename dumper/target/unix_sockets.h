@@ -36,7 +36,7 @@ void unix_sockets_close(struct unix_sockets *sockets);
  * /proc/PID/net/unix. The table does not contain the peers of the sockets. The name of a socket can contain a newline,
  * and then a part of the name can look like the line of another socket. So if the table has two lines for a socket, the
  * function adds no facts for this socket.
- *   wanted, count, until_ns  as for sockets_describe(). Sockets of other protocols are skipped
+ *   wanted, count, until_ns  have the same meaning as for sockets_describe(). Sockets of other protocols are skipped
  */
 void unix_sockets_read_table(pid_t pid, struct facts *const *wanted, size_t count, uint64_t until_ns);
 

@@ -13,7 +13,7 @@
 
 /* How reliable a value is. */
 enum trace_certainty {
-	VALUE_EXACT,	   /* it was copied together with the stack */
+	VALUE_EXACT,	   /* the value was copied together with the stack */
 	VALUE_LATER,	   /* parts of the object were read after the stack was copied, so they may be newer */
 	VALUE_UNREADABLE,  /* the value, or a part of it, could not be read; the text has "(unreadable)" in its place */
 	VALUE_IN_REGISTER, /* code of a JIT may have the value in a register, so the value in memory may be older */
@@ -58,7 +58,7 @@ struct trace_line {
 };
 
 struct trace_details {
-	bool wants_locals; /* this is a frame of Ruby code, and its local variables were asked for */
+	bool wants_locals; /* this is a frame of Ruby code, and the user has asked for its local variables */
 	enum trace_locals_missing missing;
 	struct trace_local *locals; /* the frame's own variables first, then those of the enclosing code */
 	size_t nr_locals;
@@ -67,12 +67,12 @@ struct trace_details {
 	struct trace_value self;
 	bool wants_source;
 	const char *no_source;	  /* why there are no lines; NULL if there are lines */
-	const char *source_doubt; /* why the process may not run exactly these lines; NULL if there is no doubt */
+	const char *source_doubt; /* why the lines may differ from the code that runs; NULL if there is no doubt */
 	struct trace_line *lines;
 	size_t nr_lines;
 };
 
-/* What the process was started with. */
+/* The arguments, and the names of the environment variables, with which the process was started. */
 struct trace_arguments {
 	const char **line; /* the command line; NULL if it is not known */
 	size_t nr_line;

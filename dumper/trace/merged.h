@@ -84,7 +84,7 @@ struct merged {
  */
 bool merged_add(struct merged *merged, struct trace *trace);
 
-/* Whether the merged traces need so much memory that no trace should be added any more. */
+/* Whether the merged traces need so much memory that no further trace should be added. */
 bool merged_is_full(const struct merged *merged);
 
 /*

@@ -45,11 +45,12 @@ struct trace_frame {
 	 */
 	bool compiled;
 	uint64_t address;   /* address of the control frame in the target; for TRACE_NATIVE, the code's address */
-	enum reason reason; /* for TRACE_UNREADABLE: why */
+	enum reason reason; /* for TRACE_UNREADABLE: why the frame is unreadable */
 	/*
-	 * The number of the frame's code and method. Frames with the same number have the same label and name, even if
-	 * they are in different stacks. Frames of Ruby code with the same number also have the same paths and the same
-	 * first line. 0: the frame has no number. A number is never used again for other code or another method.
+	 * A number that identifies the frame's code and method. Frames with the same number have the same label and
+	 * name, even if they are in different stacks. Frames of Ruby code with the same number also have the same paths
+	 * and the same first line. 0: the frame has no number. A number is never used again for other code or another
+	 * method.
 	 */
 	uint64_t method;
 	/*
@@ -129,7 +130,7 @@ struct trace_thread {
 	const char *waits_for; /* the method that called the scheduler hook ("IO#read"); NULL if not known */
 	/*
 	 * If the thread of a live process slept when its stack was copied: how many times the kernel had given it a CPU
-	 * by then (target/task.h). Otherwise 0.
+	 * before that time (target/task.h). Otherwise 0.
 	 */
 	uint64_t switches;
 	struct call *call; /* the system call in which the thread is (target/call.h); NULL if none or not known */
@@ -226,7 +227,7 @@ struct trace {
 
 	/*
 	 * Whether rbdump has read all waits at one moment. If not, rbdump cannot distinguish a deadlock from waits that
-	 * follow each other. False for a live process that was not paused.
+	 * did not exist at the same time. False for a live process that was not paused.
 	 */
 	bool waits_of_one_moment;
 	struct trace_deadlock *deadlocks; /* set by wait_graph_find() */

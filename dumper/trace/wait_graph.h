@@ -11,11 +11,11 @@
 #include "trace/trace.h"
 
 /*
- * Finds the entry of each holder, counts the entries that wait for the same object, and finds the deadlocks: at least one
- * circle in each group of entries that wait for each other, and each entry that waits for a lock whose holder has ended.
- * Only confirmed waits count for a deadlock. If `waits_of_one_moment` is false, finds no deadlocks. Call this function when
- * the trace is complete, and again each time the entries were put in another order. Returns false if there is not enough
- * memory.
+ * Finds the entry of each holder, counts the entries that wait for the same object, and finds the deadlocks: at least
+ * one circle in each group of entries that wait for each other, and each entry that waits for a lock whose holder has
+ * ended. Only confirmed waits count for a deadlock. If `waits_of_one_moment` is false, finds no deadlocks. Call this
+ * function when the trace is complete, and again after each change of the order of the entries. Returns false if there
+ * is not enough memory.
  */
 bool wait_graph_find(struct trace *trace);
 

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 enum wait_kind {
-	WAIT_NONE,	/* the thread does not wait, or rbdump does not know for what */
+	WAIT_NONE,	/* the thread does not wait, or rbdump does not know for what it waits */
 	WAIT_MUTEX,	/* to lock a Mutex */
 	WAIT_MONITOR,	/* to enter a Monitor */
 	WAIT_CONDITION, /* for a signal of a ConditionVariable */
@@ -22,7 +22,7 @@ enum wait_kind {
 	WAIT_JOIN,	/* for the end of a thread */
 	WAIT_GVL,	/* for the GVL */
 	WAIT_PROCESS,	/* for a child process */
-	WAIT_SLEEP,	/* until a time has passed, or until it is woken up */
+	WAIT_SLEEP,	/* until a time has passed, or until the thread is woken up */
 };
 
 /* Who must act before a wait can end. */
@@ -30,7 +30,7 @@ enum wait_holder {
 	HOLDER_NONE,	/* nobody in particular */
 	HOLDER_KNOWN,	/* a thread or fiber of the trace */
 	HOLDER_ENDED,	/* a fiber that has ended, so that the wait cannot end */
-	HOLDER_UNKNOWN, /* rbdump could not find out who */
+	HOLDER_UNKNOWN, /* rbdump could not find out who must act */
 };
 
 /* Stands in place of the index of an entry if there is no entry. */
@@ -51,8 +51,8 @@ struct trace_wait {
 	/*
 	 * The wait is certain: the waiter sleeps until somebody wakes it, nobody has woken it, and it is in the list of
 	 * those who wait. If the wait is for a lock, the lock is also in the list of Mutexes that the holder's thread
-	 * holds. rbdump checks this only if the holder has ended, is a suspended fiber, or waits for a holder itself.
-	 * Otherwise, `confirmed` is false.
+	 * holds. rbdump makes these checks only if the holder has ended, is a suspended fiber, or waits for a holder
+	 * itself. In all other cases, `confirmed` is false.
 	 */
 	bool confirmed;
 	bool limited;	    /* the wait has a time limit */
