@@ -59,8 +59,8 @@ struct object_sizes {
 #define OBJECT_OWNED_MAX (UINT64_C(1) << 46)
 
 /*
- * The arguments for steps_begin(). OBJECT_SIZE_NEEDED is more steps than all objects of one page of the heap need together.
- * OBJECT_SIZE_FEW is more steps than most single objects need.
+ * The arguments for steps_begin(). OBJECT_SIZE_NEEDED steps are enough for all objects of one page of the heap together.
+ * OBJECT_SIZE_FEW steps are enough for most single objects.
  */
 #define OBJECT_SIZE_NEEDED 65536u
 #define OBJECT_SIZE_FEW	   256u

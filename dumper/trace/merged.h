@@ -89,8 +89,8 @@ bool merged_is_full(const struct merged *merged);
 
 /*
  * Call this function after the last trace. Sorts the threads so that each is followed by its fibers, finds out which threads
- * have ended, and sorts the stacks of each thread: the stacks that were seen in most looks come first. Returns false if
- * there is not enough memory.
+ * have ended, and sorts the stacks of each thread by the number of looks in which they were seen, the highest number first.
+ * Returns false if there is not enough memory.
  */
 bool merged_finish(struct merged *merged);
 

@@ -184,9 +184,9 @@ struct trace_gone {
 struct trace_look {
 	unsigned int number;  /* 1 for the first look; 0 if the target is looked at only once */
 	struct timespec time; /* when the look began (CLOCK_REALTIME) */
-	/* The time from the beginning of look `before` to the beginning of this look, in nanoseconds; 0 for the first look. */
+	unsigned int before;  /* the number of the previous look that had a result; 0 for the first look */
+	/* The time from the beginning of that previous look to the beginning of this look, in ns; 0 for the first look. */
 	uint64_t since_ns;
-	unsigned int before;	 /* the number of the previous look that had a result; 0 for the first look */
 	struct trace_gone *gone; /* malloc'ed; not filled in if the list of threads is incomplete */
 	size_t nr_gone;
 };
