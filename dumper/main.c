@@ -24,7 +24,8 @@ static int unknown(const char *word)
 	if (nearest)
 		fprintf(stderr, " (did you mean %s?)", nearest);
 	else if (access(word, F_OK) == 0)
-		fputs(" (this is a file; to read a core, use rbdump --core FILE; to read a recording, use rbdump report FILE)",
+		fputs(" (this is a file; to read a core, use rbdump --core FILE; to read a recording, use rbdump "
+		      "report FILE)",
 		      stderr);
 	fputs("; see rbdump --help\n", stderr);
 	return EXIT_USAGE;

@@ -3,8 +3,8 @@
  * their references and their sizes depend. The heap is read once. So if the target runs, objects are read at different
  * moments.
  *
- * Only a few batches of pages (heap_copy.h) are kept at a time. The memory outside the heap is kept only for the
- * objects of one page.
+ * At any time, the walk has copies of only a few batches of pages (heap_copy.h), and of the memory outside the heap that
+ * belongs to the objects of one page.
  */
 #ifndef RBDUMP_HEAP_WALK_H
 #define RBDUMP_HEAP_WALK_H

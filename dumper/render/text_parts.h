@@ -65,7 +65,7 @@ void text_put_deadlocks(const struct trace *trace, const struct palette *palette
 bool text_put_waits(const struct trace *trace, const size_t *indexes, size_t count, const struct palette *palette,
 		    FILE *stream);
 
-/* What a thread waits for, and what it holds: only the facts that waits_text_lasting() writes (waits_text.h). */
+/* Writes what a thread waits for and what it holds, but only the facts that waits_text_lasting() writes (waits_text.h). */
 void text_put_lasting_waits(const struct trace *trace, size_t index, const struct palette *palette, FILE *stream);
 
 /* All threads and fibers. fold() decides which are shown as one (fold.h), unless the style asks to show each alone. */
