@@ -181,14 +181,14 @@ static struct error *no_debug_info(struct generation *g)
 				     g->sysroot, build_id, build_id + 2);
 	else
 		error = error_append(error, "; the file has no build-id, so no debug info can be found elsewhere");
-	error =
-	    error_append(error, "%s; install its debug symbols (in Debian: the package whose name ends with -dbgsym)",
-			 !build_id	? ""
-			 : g->no_server ? "; as root, rbdump does not ask a debuginfod server about a file that "
-					  "another user can change, or about a file in a container (another root "
-					  "folder or mount namespace): run `rbdump layout` on that file instead"
-			 : getenv("DEBUGINFOD_URLS") ? "; no debug info was found on a debuginfod server"
-						     : "; DEBUGINFOD_URLS is not set, so no server was asked");
+	error = error_append(
+	    error, "%s; install its debug symbols (in Debian: the package whose name ends with -dbgsym)",
+	    !build_id	   ? ""
+	    : g->no_server ? "; as root, rbdump does not ask a debuginfod server by itself about a file in a "
+			     "container, or about a file that another user can change; to ask a server, run "
+			     "`rbdump layout` on that file"
+	    : getenv("DEBUGINFOD_URLS") ? "; no debug info was found on a debuginfod server"
+					: "; DEBUGINFOD_URLS is not set, so no server was asked");
 	free(build_id);
 	return error;
 }

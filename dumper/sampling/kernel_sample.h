@@ -16,7 +16,10 @@
  */
 void kernel_sample_take(struct sampler *sampler, const struct kernel_record *record, struct sample *sample);
 
-/* Drops the code that was read so far (sampling/copy_check.h). Call this function before a series of samples. */
+/*
+ * Drops the copies of the target's code that rbdump has read so far (copy_check_renew() in sampling/copy_check.h). Call
+ * this function before a series of samples.
+ */
 void kernel_sample_begin(struct sampler *sampler);
 
 #endif

@@ -59,8 +59,8 @@ struct error *native_frames_create(const struct session *session, bool kernel, s
 void native_frames_destroy(struct native_frames *frames); /* NULL is fine */
 
 /*
- * Sets the members of `facts` that say which additional data the program in the kernel must copy (`native_length` and
- * `functions`).
+ * Sets the members `native_length` and `functions` of `facts`. They say which additional data the program in the kernel
+ * must copy.
  */
 void native_frames_facts(const struct native_frames *frames, struct kernel_facts *facts);
 
