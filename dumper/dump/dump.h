@@ -51,7 +51,7 @@ struct error *dump_watch(const struct dump_options *options, enum exit_status *s
 
 /*
  * Looks at a live process `options->looks` times, merges the results of these looks (trace/merged.h), and prints the merged
- * result. If the looks end early, merges and prints the results until then. The looks end early at ^C or SIGTERM, if the
+ * result. If the looks end early, merges and prints the results of the looks so far. The looks end early at ^C or SIGTERM, if the
  * process has ended or has called exec, or if the stacks need too much memory. Fails for the same reasons as dump_watch(),
  * and sets *status in the same way.
  */

@@ -30,7 +30,7 @@ struct recorder {
 	struct followed_list followed;
 	struct profile_counts counts; /* the sample counts of processes whose captures have ended */
 	bool any_ruby;
-	bool told_of_look;	 /* the user was told why a look at a candidate could not begin */
+	bool told_of_look;	 /* the user was told why rbdump could not begin to look at a candidate */
 	enum exit_status status; /* the highest exit status that a failed capture has caused */
 
 	pid_t launched; /* the pid of the command; 0: there is no command */

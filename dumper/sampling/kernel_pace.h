@@ -29,8 +29,8 @@ struct kernel_pace {
 	size_t ring_bytes;	 /* the size of the ring that contains the records */
 	uint64_t collections;	 /* how many garbage collections had begun when the last stack was copied */
 	uint64_t collected_ns;	 /* when `collections` last changed */
-	uint64_t new_until_ns;	 /* until this time, each stack wakes rbdump, because a new stack was found */
-	uint64_t asked_until_ns; /* until this time, each stack wakes rbdump, because kernel_pace_ask() was called */
+	uint64_t new_until_ns;	 /* after a new stack was found: until this time, every stack wakes rbdump */
+	uint64_t asked_until_ns; /* after kernel_pace_ask(): until this time, every stack wakes rbdump */
 	int wait_ms;		 /* the interval at which rbdump looks for records if no record wakes it */
 	size_t bytes;		 /* how many bytes of records were found since the last kernel_pace_flushed() */
 	bool idle;		 /* there were no records lately, so the target seems not to run */

@@ -5,10 +5,10 @@
  * A copy begins at the page of the stack pointer, and ends where the mapping of the stack ends, but has at most
  * NATIVE_STACK_MAX bytes. All copies together have at most NATIVE_STACKS_MAX bytes.
  *
- * A native stack can contain a VM stack, which is large. Ruby allocates the VM stacks of threads and fibers on native
- * stacks (thread.c up to 3.2, thread_start_func_2(): ALLOCA_N; cont.c, fiber_initialize_coroutine()). A VM stack
- * contains no frames of native functions. So the copy omits the VM stack, and has two parts: the bytes before the VM
- * stack, and the bytes after it.
+ * A native stack can contain a VM stack, which is large: the VM stack of a thread up to Ruby 3.2 (thread.c,
+ * thread_start_func_2(): ALLOCA_N), or the VM stack of a fiber (cont.c, fiber_initialize_coroutine()). A VM stack contains
+ * no frames of native functions. So the copy omits the VM stack, and has two parts: the bytes before the VM stack, and the
+ * bytes after it.
  *
  * If a native stack is too long, and rbdump does not know of a VM stack in it, the two parts of the copy are the
  * innermost bytes and the last NATIVE_STACK_OUTERMOST bytes. In Ruby 2.7, a thread that waits for the GVL for the first
