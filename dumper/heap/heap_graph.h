@@ -16,7 +16,7 @@
 #include "ruby/heap_roots.h"
 
 struct heap_graph {
-	struct graph graph; /* the nodes are the numbers of slots (walk->slots); node 0 stands for the roots */
+	struct graph graph; /* each node is a slot, and has the number of this slot (heap/slots.h); node 0: the roots */
 	struct census *census;
 	uint16_t *groups; /* for each node, its group in the census; CENSUS_FREE: the slot has no live object */
 	uint64_t *sizes; /* for each node, the bytes of its slot plus the bytes that its object owns outside the heap */

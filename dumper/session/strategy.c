@@ -66,10 +66,11 @@ static struct error *failure(const struct session *session, const struct look *l
 				    "memory of a Ruby process",
 				    session->target->pid);
 	if (look->untested)
-		return error_create(EXIT_FAILED,
-				    "the memory of process %d could not be tested in time: it is not the memory of a "
-				    "Ruby process, or rbdump had to wait for a CPU; try again",
-				    session->target->pid);
+		return error_create(
+		    EXIT_FAILED,
+		    "the memory of process %d could not be tested in time: either it is not the memory "
+		    "of a Ruby process, or rbdump had to wait for a CPU; if it is a Ruby process, try again",
+		    session->target->pid);
 	return NULL;
 }
 

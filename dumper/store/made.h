@@ -1,8 +1,8 @@
 /*
- * Keeps files in the user's cache for each build of Ruby, that is, for each build-id: a list of the ELF files that have
- * this build-id (known_files.h), and up to two files for each of these ELF files. One of these two files contains a
- * layout that was made from the debug info of the ELF file. The other file contains the addresses of Ruby's roots. The
- * paths of both files contain the build-id and the digest of the whole ELF file:
+ * Keeps files in the user's cache. For each build of Ruby (for each build-id), the cache contains a list of the ELF files
+ * that have this build-id (known_files.h). For each ELF file in the list, the cache contains up to two more files. One of
+ * them contains a layout that was made from the debug info of the ELF file. The other one contains the addresses of Ruby's
+ * roots. The paths of both files contain the build-id and the digest of the whole ELF file:
  * CACHE/rbdump/by-digest/BUILD-ID/DIGEST.layout and CACHE/rbdump/by-digest/BUILD-ID/DIGEST.roots. A kept file is used
  * only if the digest in its path is the digest of the ELF file. The header trust/trust.h says which folders are
  * trusted.

@@ -54,8 +54,8 @@ struct call {
 	pid_t child;	    /* if `for_children`: the child's pid in the target's pid namespace; 0: any child */
 	bool sleeps;	    /* the call only sleeps until its timeout */
 	/*
-	 * `object`: the words that follow the action in a sentence. `child`, `path`, `to` and `signals`: the same
-	 * information for programs that read rbdump's output.
+	 * The fact `object` contains the words that follow the action in a sentence. The facts `child`, `path`, `to` and
+	 * `signals` contain the same information for programs that read rbdump's output.
 	 */
 	struct facts facts;
 	struct call_fd *fds;

@@ -154,7 +154,7 @@ static bool take_value(const struct command_line *line, int option, struct given
 		if (command_line_whole(optarg, LOOKS_MAX, &number))
 			ret->options.looks = (unsigned int)number;
 		else
-			*wrong = command_line_wrong(line, optarg, " is not a number of looks");
+			*wrong = command_line_wrong(line, optarg, ": -n takes a whole number from 1 to 1000000");
 		return true;
 	case OPTION_WATCH:
 	case 'i':
