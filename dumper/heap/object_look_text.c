@@ -130,7 +130,7 @@ void object_look_text(struct object_look *look, FILE *stream)
 	print_count("Refers to", look->out.found, "object", stream);
 	if (!look->refs_known)
 		fputs(slot_is(walk->ruby->layout, look->flags, E_RUBY_T_DATA)
-			  ? " (this list is not certain)"
+			  ? " (references may be missing or wrong)"
 			  : " (perhaps more: the layout lacks members that are needed to find all references of the "
 			    "object)",
 		      stream);

@@ -10,7 +10,7 @@
 #include "heap/tree_rows.h"
 
 /*
- * The maximum number of objects of a path that are written. If a path is longer, the objects in its middle are left
+ * At most this many objects of a path are written. If a path is longer, the objects in its middle are left
  * out.
  */
 #define WHY_PATH_MAX 1000

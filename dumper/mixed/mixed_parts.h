@@ -16,7 +16,7 @@
 
 struct mixed {
 	struct mixed_options options;
-	uint64_t mapped; /* a hash of the executable mappings of files, made when the files were opened */
+	uint64_t mapped; /* the hash of the target's executable mappings, at the time when their files were opened */
 	struct native_walker walker;
 	struct native_names names;
 	uint64_t loop; /* where the function that interprets code begins; 0: not known */

@@ -1,10 +1,10 @@
 /*
  * Decides which sleeping threads of a process must be stopped, so that their native stacks can be unwound.
  *
- * If a thread sleeps in a system call, rbdump can read its instruction pointer and its stack pointer from the kernel
- * without a stop. These two registers are enough to unwind most stacks: before a function uses another register, it
+ * If a thread sleeps in a system call, rbdump can get its instruction pointer and its stack pointer from the kernel,
+ * without stopping the thread. These two registers are enough to unwind most stacks: before a function uses another register, it
  * saves the caller's value of that register. A stop would end some system calls (target/sleeper.h). So a sleeping
- * thread is stopped only if rbdump has already tried to follow its stack without a stop, and has failed because another
+ * thread is stopped only if rbdump has already tried to follow its stack without this stop, and has failed because another
  * register was needed.
  */
 #ifndef RBDUMP_SLEEPERS_H

@@ -54,7 +54,7 @@ void text_put_subject(const struct trace_thread *thread, bool with_ractor, const
  */
 void text_put_verdict(const struct trace_thread *thread, const struct palette *palette, FILE *stream);
 
-/* The deadlocks, which are shown before all threads. Writes nothing if there are no deadlocks. */
+/* Writes the deadlocks. In the output, they come before the threads. Writes nothing if there are no deadlocks. */
 void text_put_deadlocks(const struct trace *trace, const struct palette *palette, FILE *stream);
 
 /*

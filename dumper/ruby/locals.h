@@ -45,7 +45,7 @@ struct local {
 	uint64_t ep;	  /* of the variable's environment, which can be on the stack or on the heap */
 	uint64_t value;	  /* the VALUE */
 	bool readable;	  /* `value` is known */
-	bool is_value;	  /* false: only Ruby itself uses the word ("...", since 3.4) */
+	bool is_value;	  /* false: `value` is not a VALUE, but data for Ruby itself (the parameter `...`, since 3.4) */
 	bool in_register; /* a JIT may keep the variable in a register */
 	bool maybe_block; /* see VALUE_OR_BLOCK of trace/details.h */
 };

@@ -40,8 +40,8 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  *   moved between this read and the moment of the stack (see collections_same_old_objects()).
  * - The method entry has the same definition as when the data was read, and the code is the same, too (see
  *   method_identity.h).
- * - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If the
- *   stack copy contains some of these bytes, these bytes are the same in the stack copy, too.
+ * - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If
+ *   some of these bytes are also in the stack copy, they have the same values there.
  * rbdump can take some seconds to notice that a program has changed data in place. For example, a program can give a
  * name to an anonymous class.
  */

@@ -352,7 +352,7 @@ static struct error *test_classes(const struct self_test *test)
 		return finding("the class at rb_cObject is not named Object");
 	singleton = value_object(&access, access_member(&access, object, F_basic_klass));
 	if (!class_is_singleton(&access, singleton) || class_attached_object(ruby, &access, singleton) != object)
-		return finding("the class of Object is not the singleton class of Object");
+		return finding("the klass of the object Object is not its singleton class");
 	super = layout_has(layout, F_class_super) ? access_member(&access, object, F_class_super) : 0;
 	if (super != 0) {
 		super = value_object(&access, super);

@@ -65,7 +65,7 @@ const struct known_stack *old_objects_frames(const struct old_objects *objects);
  * already in the table at the time `read_ns`. The last call of old_objects_look() must have been for this stack. For
  * each added frame of Ruby code, the table also remembers that the frame's code and the frame's method entry can belong
  * to the same frame. So this pair of code and method entry is not checked again.
- *   read_ns  the check has used only bytes that were read at this time (CLOCK_MONOTONIC) or later
+ *   read_ns  a time (CLOCK_MONOTONIC): none of the bytes that the check has used was read earlier
  * Returns true if a frame was not added, and the only reason was that its code or its method entry came into the table
  * after `read_ns`.
  */
