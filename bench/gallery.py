@@ -219,8 +219,8 @@ def leaks():
 
 This section shows the Rails application of the benchmarks, on Debian's Ruby, while it answers 60 requests a second. For this
 page, the application has five leaks (`bench/apps/rails/leaks.rb`). The first commands print which classes have grown within
-{LEAKING_S} seconds, and what keeps their objects alive. The classes are sorted by the increase of the bytes that are kept alive:
-the largest increase comes first.
+{LEAKING_S} seconds, and which paths keep their objects alive. The classes are sorted by how many more bytes their paths keep
+alive than {LEAKING_S} seconds before: the largest increase comes first.
 
 ```
 rbdump heap --json --paths PID > before.json; sleep {LEAKING_S}

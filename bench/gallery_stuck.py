@@ -168,8 +168,9 @@ other threads that serve requests, lines that begin with `->` show how its wait 
 
 All {PRICES + ORDERS} threads of this sidekiq are busy, but no job ends. This is not a deadlock: {PRICES} threads wait for data from a socket.
 The lines with `ppoll` show the address of the server that does not answer. They also show the process at the other end of
-the connection, because this process is on the same machine. The same stack contains `ConnectionPool#with`: the job keeps a
-connection of the pool while it waits. The other {ORDERS} threads wait in `ConnectionPool#checkout` until a connection of the pool
-is free. So `PriceJob` should ask for the price before it takes a connection, and should set a time limit for the answer.
+the connection, because this process is on the same machine. The stack of these threads contains `ConnectionPool#with`: the
+job keeps a connection of the pool while it waits. The other {ORDERS} threads wait in `ConnectionPool#checkout` until a
+connection of the pool is free. So `PriceJob` should ask for the price before it takes a connection, and should set a time
+limit for the answer.
 
 {shown(Sidekiq)}"""

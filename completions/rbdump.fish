@@ -62,7 +62,7 @@ complete -c rbdump -n "not __rbdump_verb record report experiment heap object la
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s V -l version -d "print the version, and the available layouts"
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object layout version help" -s g -l gen-offsets -d "make the layout of a Ruby from its debug info" -r -F
 complete -c rbdump -n "not __rbdump_verb record report experiment heap object version help" -s o -l output -d "write the layout to this file" -r -F
-complete -c rbdump -n "not __rbdump_verb record report experiment heap object version help" -l any-build -d "make one layout for all builds of this version"
+complete -c rbdump -n "not __rbdump_verb record report experiment heap object version help" -l any-build -d "make one layout for all builds of this version of Ruby"
 
 complete -c rbdump -n "__rbdump_verb record report" -s o -l output -d "write to this file" -r -F
 complete -c rbdump -n "__rbdump_verb record report" -l by -d "which time to show" -x -a "wall\t cpu\t gvl\t gc\t"
@@ -90,7 +90,7 @@ complete -c rbdump -n "__rbdump_verb record" -l nearest -d "if the release has n
 complete -c rbdump -n "__rbdump_verb record" -l time-limit -d "give up on a process that cannot be read within this many seconds" -x
 
 complete -c rbdump -n "__rbdump_verb report" -s f -l format -d "the format of the output" -x -a "flamegraph\t collapsed\t speedscope\t pprof\t firefox\t callgrind\t json\t summary\t"
-complete -c rbdump -n "__rbdump_verb report" -l state -d "show only this state; may be repeated" -x -a "cpu\t gc\t gvl\t blocked\t sleeping\t starting\t stopped\t paging\t runnable\t"
+complete -c rbdump -n "__rbdump_verb report" -l state -d "show only samples in this state; may be repeated" -x -a "cpu\t gc\t gvl\t blocked\t sleeping\t starting\t stopped\t paging\t runnable\t"
 complete -c rbdump -n "__rbdump_verb report" -l thread -d "show only the thread with this name or tid" -x -a "main\t"
 complete -c rbdump -n "__rbdump_verb report" -l pid -d "show only this process" -x
 complete -c rbdump -n "__rbdump_verb report" -l from -d "show only the time after this second" -x

@@ -101,7 +101,7 @@ def check_macro(macro, value):
     """Checks the line of a macro. With gdb, this function can only check that no constant has the macro's name."""
     number(value)
     if find_constant(name(macro)) is not None:
-        raise Difference("gdb knows a constant of this name")
+        raise Difference("gdb knows a constant with this name")
 
 
 def check_function(function):
@@ -131,7 +131,7 @@ def functions_at(pc):
 def check_window(function, low, high, outermost):
     low, high = address(low), address(high)
     if not low < high <= low + MAX_WINDOW:
-        raise Difference("the two addresses are not a range of code")
+        raise Difference(f"the second address should be 1 to {MAX_WINDOW} bytes above the first address")
     for pc in range(low, high):
         chain = functions_at(pc)
         if name(function) not in chain:

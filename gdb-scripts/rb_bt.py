@@ -136,7 +136,7 @@ Afterwards, $rb_cfp is the control frame of frame N: p *$rb_cfp. Without debug i
 
 
 class RubyString(gdb.Command):
-    """Print the bytes of a Ruby String, or with -i the name of an ID: rb-str [-i] EXPRESSION"""
+    """Print the bytes of a Ruby String, or, with -i, the name of an ID: rb-str [-i] EXPRESSION"""
 
     name = "rb-str"
 

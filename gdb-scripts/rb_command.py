@@ -1,4 +1,5 @@
-"""What the commands of rb_bt.py and rb_looks.py share: expressions, the choice of stacks, titles, errors."""
+"""Functions for the commands of rb_bt.py and rb_looks.py: they evaluate expressions, select stacks, write titles and
+print errors."""
 
 import contextlib
 import functools
@@ -69,7 +70,7 @@ def tell_problems(command, walk):
 
 
 def title(stack):
-    """A thread or fiber, in one line."""
+    """Returns a line that describes a thread or fiber."""
     words = [f"fiber {stack.fiber:#x} of" if stack.fiber is not None else "", f"thread {stack.thread:#x}"]
     if stack.name is not None:
         words.append(f'"{printable(stack.name)}"')
@@ -84,7 +85,7 @@ def title(stack):
 
 
 def frame_line(frame):
-    """A frame, in one line."""
+    """Returns a line that describes a frame."""
     if frame.kind == "unreadable":
         return f"<unreadable frame at {frame.cfp:#x}: {frame.reason}>"
     where = "?" if frame.path is None else printable(frame.path)

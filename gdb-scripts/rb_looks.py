@@ -18,7 +18,7 @@ from ruby_walk import Walk
 
 DOUBTS = {
     "in-register": "unknown: the JIT may have the value in a register",
-    "not-a-value": "not a value: Ruby's own information about the call of the method",
+    "not-a-value": "not a value: Ruby's own data about this method call",
     "nil-or-block": "or the block, if this variable is the block parameter",
 }
 HIDDEN = ("in-register", "not-a-value")  # the word in memory is not the value
@@ -181,7 +181,8 @@ class RubyLocks(gdb.Command):
 Deadlocks come first: threads that can never go on, because each of them waits for the next one, and the last one for the
 first. Then rb-locks lists each thread and each suspended fiber that waits, or that holds a Mutex. It shows what the
 thread or fiber waits for (Mutex, Monitor, ConditionVariable, Queue, SizedQueue, the end of a Thread, a child process,
-the GVL, sleep), who holds that, and the Mutexes that the thread or fiber holds itself. The Mutex of a Monitor counts as a Mutex.
+the GVL, sleep), who holds that, and the Mutexes that the thread or fiber holds itself. The Mutex of a Monitor counts as
+a Mutex.
 
 What a suspended fiber waits for in a fiber scheduler is not shown. Up to Ruby 3.2 without a JIT, a suspended fiber is
 listed only if it holds a Mutex.
@@ -246,7 +247,7 @@ listed only if it holds a Mutex.
             gdb.write(f"Deadlock of {len(cycle)} threads or fibers\n")
         for index in cycle:
             entry = locks.entries[index]
-            waits = self._wait(locks, entry.wait) if entry.wait else "is suspended until its thread goes on"
+            waits = self._wait(locks, entry.wait) if entry.wait else "is suspended: its thread's current fiber must go on first"
             gdb.write(f"    {_short(entry.stack)} {waits}\n")
 
     def _write(self, locks, entry):

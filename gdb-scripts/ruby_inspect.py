@@ -77,7 +77,7 @@ def float_text(number) -> str:
 
 
 def is_printed(c) -> bool:
-    """Whether a character is shown as it is. True also for characters that Unicode has not assigned."""
+    """Whether a character is shown without an escape sequence. Also true for characters that Unicode has not assigned."""
     return c.isprintable() if c < "\x80" else not ("\x80" <= c <= "\x9f" or c in "\u2028\u2029")
 
 
@@ -111,7 +111,7 @@ def whole_characters(raw) -> bytes:
 
 
 class Inspect:
-    """Shows values, one after another. A part of a value that cannot be read is shown as UNREADABLE."""
+    """Shows values, one after another. If a part of a value cannot be read, UNREADABLE is shown instead."""
 
     def __init__(self, objects: Objects):
         self.objects = objects
@@ -304,7 +304,7 @@ class Inspect:
         return f"{self._part(key)}{' => ' if colons else '=>'}{self._part(value)}"
 
     def _struct_title(self, value):
-        """The beginning of the text of a Struct, with the name of its class if the class has a name."""
+        """The beginning of the text of a Struct. It contains the path of the Struct's class if this path is permanent."""
         objects = self.objects
         above = [objects.path(klass)[0] for klass in objects.ancestors(objects.class_of(value))]
         path, permanent = objects.path(objects.class_of(value))

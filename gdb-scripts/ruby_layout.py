@@ -25,11 +25,11 @@ NUMBERS_OF = {"size": (1,), "member": (2, 4), "enumerator": (1,), "constant": (1
 
 
 class Refused(Exception):
-    """A layout file that cannot be used. The text of the exception says why."""
+    """The exception for a layout file that cannot be used. The text of the exception says why."""
 
 
 class LayoutTypes:
-    """The facts of a layout file. This class has the same functions as ruby_types.Types, where they are described."""
+    """The facts of a layout file. This class has all functions of ruby_types.Types. Their descriptions are there."""
 
     def __init__(self, path):
         self.path = path
@@ -78,7 +78,7 @@ class LayoutTypes:
 
     @property
     def words(self):
-        """Where the values come from, as words for a message."""
+        """Says, for messages, where the values come from."""
         return f"the layout {os.path.basename(self.path)}"
 
     def struct(self, name):
@@ -99,7 +99,8 @@ class LayoutTypes:
         self._addresses.clear()
 
     def address(self, name):
-        """Like Types.address(). If a variable has no symbol, searches for it, and raises Unreadable if the search fails."""
+        """Like Types.address(). If gdb has no symbol for the variable, but `finders` has a function for it, calls this
+        function. The function searches for the variable, and raises Unreadable if the search fails."""
         if name not in self._addresses:
             found = find_address(name)
             if found is None and name in self.finders:
@@ -143,7 +144,8 @@ def _is_safe(path):
 
 
 def folders():
-    """The folders in which the commands look for layouts (dumper/store/folders.h): only those that are safe to use."""
+    """The folders in which the commands look for layouts (dumper/store/folders.h), without folders that other users can
+    change."""
     given = [folder for folder in os.environ.get("RBDUMP_OFFSETS_D", "").split(":") if folder]
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     own = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "offsets.d")
@@ -178,7 +180,8 @@ def _rank(header, version, build_id):
 
 
 def _header(path):
-    """The header of a layout file (the lines before the first fact): a dict from the first word of a line to its rest."""
+    """The header of a layout file (the lines before the first fact): a dict from the first word of a line to the rest of
+    the line."""
     header = {}
     for line in _read_lines(path)[1:]:
         word, _, rest = line.partition(" ")
@@ -209,7 +212,7 @@ MAX_STRING = 64
 
 
 class Module:
-    """The file that contains Ruby, as gdb has loaded it. `version` is None if it is not known."""
+    """The file that contains Ruby, as gdb has loaded it. `version` is None if the version of this Ruby is not known."""
 
     def __init__(self):
         sections = [

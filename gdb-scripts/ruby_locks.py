@@ -154,7 +154,7 @@ class Locks:
         return Place(frame, method, value, self.objects.typed(value))
 
     def _by_receiver(self, place, caller):
-        """The wait in a method that waits for its receiver."""
+        """The wait in Mutex#sleep, or in a method that waits for its receiver, such as Thread#join. None for other methods."""
         typed, method = place.typed, place.method
         if typed is None:
             return None
@@ -191,7 +191,8 @@ class Locks:
         return wait
 
     def _by_method(self, place):
-        """The wait in a method of Ruby itself that does not wait for an object, such as Kernel#sleep."""
+        """The wait in Kernel#sleep, Thread.stop or Kernel#system, or in a method that waits for a child process, such as
+        Process.wait. None for other methods."""
         if place.method not in (b"sleep", b"stop", b"system", *WAITING):
             return None
         entry = self.walk.method_entry(place.frame.ep)
@@ -214,7 +215,7 @@ class Locks:
         return child if isinstance(child, int) and -MAX_PID <= child <= MAX_PID else None
 
     def _first_number(self, frame):
-        """The first argument of a C function, if it is a number (dumper/ruby/arguments.h)."""
+        """The first argument of a C function if this argument is a number, otherwise None (dumper/ruby/arguments.h)."""
         memory = self.memory
         size = memory.size(CFP)
         start, end = memory.get(frame.cfp + size, CFP, "sp"), frame.ep + ME_CREF
@@ -247,7 +248,7 @@ class Locks:
         return bool(self.memory.get(stack.thread, THREAD, "blocking_region_buffer"))
 
     def _running(self, thread):
-        """The thread that has the GVL of THREAD's ractor; 0 if no thread has it, None if it is not known."""
+        """The thread that has the GVL of THREAD's ractor; 0 if no thread has the GVL, None if this is not known."""
         memory = self.memory
         if memory.has("rb_vm_struct", "gvl.owner"):
             return memory.get(self.walk.vm, "rb_vm_struct", "gvl.owner")
@@ -272,7 +273,7 @@ class Locks:
         return found
 
     def _owner(self, mutex):
-        """A pair: the index of the entry that holds a Mutex, or None if it is not known; and the state of the holder."""
+        """A pair: the index of the entry that holds a Mutex, or None if no such entry is known; and the state of the holder."""
         memory = self.memory
         for path, known in (("ec_serial", self._serials), ("fiber", self._fibers), ("th", self._threads)):
             if memory.has(MUTEX, path):
@@ -307,7 +308,8 @@ class Locks:
         return self._fibers[fiber], "known"
 
     def _holder_of(self, mutex):
-        """The state and the index of the holder of a Mutex, and the index of the thread whose list contains the Mutex."""
+        """The state and the index of the holder of a Mutex, and the index of the thread whose list of held Mutexes
+        contains the Mutex. An index is None if it is not known."""
         index, state = self._owner(mutex)
         keeper = self._keepers.get(mutex)
         if state == "known" and keeper is not None:
@@ -340,7 +342,8 @@ class Locks:
             wait.state, entry.problem = "unknown", str(problem)
 
     def _note_held(self, index):
-        """Adds each Mutex in the list of a thread to the entry that holds the Mutex."""
+        """Adds each Mutex in a thread's list of held Mutexes to the entry that holds the Mutex (the thread or one of
+        its fibers)."""
         for mutex in [mutex for mutex, keeper in self._keepers.items() if keeper == index]:
             try:
                 state, holder, _ = self._holder_of(mutex)
@@ -363,7 +366,7 @@ class Locks:
         return Held(mutex, value, self._class_name(value), number)
 
     def _mutex_of(self, typed):
-        """The rb_mutex_t of a Mutex or a Monitor, or 0."""
+        """The rb_mutex_t of a Mutex or a Monitor; 0 if it was not found."""
         if typed.name == MUTEX_TYPE:
             return typed.data
         value = self._monitor_mutex(typed)
@@ -374,7 +377,7 @@ class Locks:
         return self.objects.class_name(self.objects.class_of(value)) if value else None
 
     def _sleeps(self, stack):
-        """Whether a thread waits until somebody wakes it, and nobody has woken it (vm_core.h, RUBY_VM_INTERRUPTED)."""
+        """Whether a thread waits until somebody wakes it, and nobody has woken it yet (vm_core.h, RUBY_VM_INTERRUPTED)."""
         if stack.reason or stack.status != "stopped_forever" or any(f.kind == "unreadable" for f in stack.frames):
             return False
         flag = self.memory.get(stack.ec, EC, "interrupt_flag")

@@ -12,7 +12,7 @@ MAX_READ = 1 << 20  # the most bytes of one read; no string or table that the sc
 
 
 class Unreadable(Exception):
-    """Memory that cannot be read, or that has wrong content. The text of the exception says what is wrong."""
+    """The exception for memory that cannot be read, or that has wrong content. The text of the exception says what is wrong."""
 
 
 class Memory:
@@ -73,7 +73,7 @@ class Memory:
         """Like Types.address(), but raises Unreadable if there is no such variable."""
         found = self.types.address(symbol)
         if found is None:
-            raise Unreadable(f"gdb finds no {symbol}; is this Ruby's debug info loaded?")
+            raise Unreadable(f"gdb did not find the symbol {symbol}; perhaps gdb has not loaded this Ruby's debug info")
         return found
 
     def pointer(self, symbol) -> int:

@@ -91,7 +91,7 @@ class Objects:
         if not table or not bound:
             return
         if bound > AR_PAIRS:
-            raise Unreadable(f"the Hash {value:#x} has a table of {bound} pairs, which is not credible")
+            raise Unreadable(f"the Hash {value:#x} has a table of {bound} pairs, but {AR_PAIRS} is the maximum")
         pairs = table + memory.member("ar_table_struct", "pairs").offset
         for pair in range(pairs, pairs + 16 * bound, 16):
             key = memory.word(pair)
@@ -108,7 +108,7 @@ class Objects:
         return module + memory.size("RClass")
 
     def _class_ivar(self, module, name):
-        """A hidden instance variable of a class, or 0."""
+        """The value of a hidden instance variable of a class; 0 if the class does not have this variable."""
         found = (value for key, value in self._class_ivars(module) if key and self.values.id_name(key) == name)
         return next(found, 0)
 
@@ -132,7 +132,8 @@ class Objects:
             yield key, memory.word(start + 8 * index)
 
     def _fields(self, holder):
-        """The address of the fields in an internal object of Ruby (internal/imemo.h, rb_imemo_fields_ptr(), 4.0)."""
+        """The address of the instance variables of HOLDER, an imemo_fields; 0 if HOLDER is not an object (internal/imemo.h,
+        rb_imemo_fields_ptr(), 4.0)."""
         memory = self.memory
         if not self.is_object(holder):  # the shape then has no fields
             return 0
@@ -141,7 +142,7 @@ class Objects:
         return holder + memory.member("rb_fields", "as.embed.fields").offset
 
     def path(self, module):
-        """A pair: the path of a class or module, or None if it has none; and whether the path is permanent."""
+        """A pair: the path of a class or module, or None if it has no path; and whether the path is permanent."""
         memory = self.memory
         if memory.has(CLASS_SLOT, "classext.classpath"):
             path = memory.get(module, CLASS_SLOT, "classext.classpath")
@@ -164,7 +165,7 @@ class Objects:
         return self.values.is_a(module, "RUBY_T_CLASS") and not self.values.is_singleton(module)
 
     def ancestors(self, klass):
-        """The class of an object and its superclasses, without singleton classes and included modules."""
+        """Yields KLASS and the superclasses of KLASS, but no singleton classes and no included modules."""
         for _ in range(MAX_SUPERCLASSES):
             if not self.is_object(klass):
                 return
@@ -173,7 +174,7 @@ class Objects:
             klass = self.superclass(klass)
 
     def class_of(self, value) -> int:
-        """The class of an object, as Object#class gives it."""
+        """The class of an object, as Object#class returns it."""
         klass = self.memory.get(value, "RBasic", "klass")
         found = next(self.ancestors(klass), 0) if klass else 0
         if not found:
@@ -181,7 +182,7 @@ class Objects:
         return found
 
     def class_name(self, module) -> bytes:
-        """The name of a class or module, as rbdump shows it: a class without a name is `#<anonymous …>`."""
+        """The name of a class or module, as rbdump shows it. A class without a name is shown as `#<anonymous …>`."""
         if module not in self._names:
             self._names[module] = self._class_name(module, MAX_ANONYMOUS)
         return self._names[module]
@@ -214,7 +215,7 @@ class Objects:
         return memory.get(tree, "rb_shape_tree_t|rb_shape_tree", "shape_list")
 
     def _ids_of_shape(self, number):
-        """The IDs of the instance variables of a shape, in their order (shape.c, rb_shape_get_iv_index())."""
+        """The IDs of the instance variables of a shape, in the order of their indexes (shape.c, rb_shape_get_iv_index())."""
         memory = self.memory
         counts = ("next_iv_index", "next_field_index")
         too_complex = self.constant_or_none("SHAPE_ID_FL_TOO_COMPLEX") or 0
@@ -242,7 +243,8 @@ class Objects:
         return ids
 
     def _ids_of_class(self, klass):
-        """Up to 3.1: the IDs of the instance variables of a class, by their indexes (variable.c, iv_index_tbl)."""
+        """For Ruby 3.1 and earlier: a dict from the index of each instance variable of a class's objects to the
+        variable's ID (variable.c, iv_index_tbl)."""
         memory = self.memory
         table = memory.get(self._extension(klass), CLASSEXT, "iv_index_tbl")
         found = {}
@@ -286,7 +288,7 @@ class Objects:
         return memory.get(value, "RStruct", "as.heap.ptr"), memory.get(value, "RStruct", "as.heap.len")
 
     def struct_names(self, value):
-        """The Array of the names of a Struct's members, or 0 (struct.c, struct_ivar_get())."""
+        """The Array with the names of a Struct's members; 0 if it was not found (struct.c, struct_ivar_get())."""
         for klass in self.ancestors(self.class_of(value)):
             found = self._class_ivar(klass, b"__members__")
             if found:
@@ -296,7 +298,8 @@ class Objects:
     # ---- data of C code
 
     def typed(self, value):
-        """The data of an object, and the name of the data's type. None if the object has no typed data (ruby/typed.h)."""
+        """The data of an object, and the name of the data's type. None if the object has no typed data
+        (dumper/ruby/typed.h)."""
         memory = self.memory
         if not self.is_object(value) or not self.values.is_a(value, "RUBY_T_DATA"):
             return None

@@ -63,7 +63,7 @@ def _choose(module):
             problem = problem or why
     if problem is not None:
         raise Unreadable(f"no layout file fits this Ruby {module.version}: {problem}")
-    raise Unreadable(f"gdb has no debug info of this Ruby {module.version}, and there is no layout file: use rb-layout")
+    raise Unreadable(f"gdb has no debug info for this Ruby {module.version}, and no layout file fits this Ruby: use rb-layout")
 
 
 def _settle(layout, module):
@@ -82,7 +82,7 @@ def _settle(layout, module):
 
 
 def _search(memory, module, is_it, what):
-    """Searches the data of Ruby's file, and returns the address of the first word for which IS_IT is true."""
+    """Searches the data of Ruby's file, and returns the address of the first word for which IS_IT() returns true."""
     left = MAX_SEARCH
     for low, high in module.data:
         high = min(high, low + left)

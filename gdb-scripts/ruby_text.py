@@ -1,10 +1,10 @@
-"""Bytes of the process as text."""
+"""Converts bytes of the process to text."""
 
 import codecs
 
 
 def text(raw):
-    """UTF-8 bytes as text. NUL, and bytes that are not UTF-8, become \\xNN, as in rbdump's own JSON."""
+    """Converts UTF-8 bytes to text. NUL, and bytes that are not UTF-8, become \\xNN, as in rbdump's own JSON."""
     if raw is None:
         return None
     return raw.decode("utf-8", "rb-bt").replace("\0", "\\x00")
@@ -16,7 +16,7 @@ def printable(raw):
 
 
 def escaped(characters: str) -> str:
-    """CHARACTERS, with each character that is not printable replaced by an escape sequence."""
+    """Replaces each of CHARACTERS that is not printable by an escape sequence."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in characters)
 
 

@@ -131,7 +131,7 @@ class Types:
 
     @property
     def words(self):
-        """Where the values come from, as words for a message."""
+        """Says, for messages, where the values come from."""
         return "this Ruby's debug info"
 
     def struct(self, name):
@@ -147,7 +147,8 @@ class Types:
         return record.sizeof if record is not None else None
 
     def member(self, struct, *paths) -> Optional[Member]:
-        """The member at the first of PATHS that exists in STRUCT. PATHS are its paths in different releases of Ruby."""
+        """The member at the first of PATHS that exists in STRUCT. PATHS: the paths of the member in different releases of
+        Ruby."""
 
         def find():
             record = self.struct(struct)

@@ -67,7 +67,7 @@ class Stack:
 
 
 class Walk:
-    """One pass over the process or core. `problems` describes what could not be read during the search for stacks."""
+    """Reads the stacks of a process or core once. `problems` contains a text for each problem in the search for stacks."""
 
     def __init__(self):
         self.types = types()
@@ -88,7 +88,8 @@ class Walk:
     # ---- which stacks there are
 
     def stacks(self):
-        """All threads of all ractors, then all suspended fibers. To read the frames of a stack, call fill()."""
+        """Returns the stacks of all threads of all ractors, and then the stacks of the suspended fibers. To read the
+        frames of a stack, call fill()."""
         vm = self.vm
         found = []
         # A layout contains only the first member of a list's head. This member is at the same address as the head.

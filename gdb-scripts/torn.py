@@ -62,7 +62,7 @@ def read_sample(path, number):
 
 
 def member(record, name, kind):
-    """The member NAME of RECORD if its value has the type KIND, otherwise None."""
+    """The value of the member NAME of RECORD if this value has the type KIND, otherwise None."""
     value = record.get(name)
     return value if isinstance(value, kind) else None
 
@@ -117,8 +117,8 @@ def load(module):
         )
     if not os.path.isfile(module):
         raise gdb.GdbError(
-            f"The thread was stopped in {shown(module)}, but this file does not exist. If you have a copy of "
-            "this file, load it with `file PATH`."
+            f"The thread was stopped in {shown(module)}, but this file does not exist. If this file is "
+            "Ruby's executable or libruby, load a copy of it with `file PATH`."
         )
     gdb.execute(f"file {quoted(module)}", to_string=True)
     for file in gdb.objfiles():
@@ -176,7 +176,7 @@ def show_head(sample, number):
         where = f"{shown(frame.get('path'))}:{shown(frame.get('line'))}"
         gdb.write(f"    {where}:in '{shown(frame.get('label'))}'\n")
     if len(frames) > MAX_FRAMES:
-        gdb.write(f"    ({len(frames) - MAX_FRAMES} more)\n")
+        gdb.write(f"    ({len(frames) - MAX_FRAMES} more frames)\n")
 
 
 def show_place(ip):
@@ -214,7 +214,7 @@ def show_source(address):
     symtab = symtab_and_line.symtab
     gdb.write("\n")
     if symtab is None:
-        gdb.write("No line is known: there is no debug info for this code.\n")
+        gdb.write("The source line is not known: there is no debug info for this code.\n")
     elif os.path.isfile(symtab.fullname()):
         gdb.write(gdb.execute(f"list *{address:#x}", to_string=True))
     else:
@@ -267,7 +267,10 @@ $rb_torn is the address at which the thread was stopped."""
         show_head(sample, number)
         ip = member(sample, "ip", dict)
         if ip is None:
-            raise gdb.GdbError("The sample has no registers: it was taken in a mode that does not stop the process.")
+            raise gdb.GdbError(
+                "The sample has no registers: it is from an unpaused mode, the thread did not stop in time, or the "
+                "sample was lost."
+            )
         file = file_for(ip, sample)
         address = address_of(ip, "module_address") + slide(file)
         if address >= 1 << 64:

@@ -1,9 +1,9 @@
 /*
- * Makes a layout in a child process that has almost no privileges. The reason is that the ELF file and its debug info may
- * be hostile, and that the code that reads them is large. The child process has the no_new_privs attribute, and limits on
- * memory and CPU time. The child keeps only the capabilities that it needs to read the file (see gen/confine.h). A
- * seccomp filter allows the child only to read files, use memory and write its answer. The answer is an error message,
- * or a layout as text. rbdump reads and checks this layout like any other layout.
+ * Makes a layout in a child process that has almost no privileges, because the ELF file and its debug info may be
+ * hostile, and a large amount of code reads them. The child process has the no_new_privs attribute, and limits on memory
+ * and CPU time. The child keeps only the capabilities that it needs to read the file (see gen/confine.h). A seccomp
+ * filter allows the child only to read files, use memory and write its answer. The answer is an error message, or a
+ * layout as text. rbdump reads and checks this layout like any other layout.
  *
  * The child process uses libdebuginfod if DEBUGINFOD_URLS is set and not empty, and if the option no_server is false. In
  * this case, the seccomp filter also allows the child to use sockets, start threads, and write the files of

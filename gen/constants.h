@@ -7,9 +7,10 @@
  *
  * Numbers that are the same in all releases are in the code that uses them, not in this module. Numbers that are part
  * of an algorithm, such as the width of a field in a packed word, are also in the code that uses them. Beside such a
- * number, a comment names Ruby's source file, and the first and the last tag in which the number was checked. The words
- * "and head" in a comment mean that the number was also checked in Ruby's development branch, at a commit after the
- * last tag. Enumerators and constants that the DWARF contains are listed in gen/fields.def, not in this module.
+ * number, a comment names the source file of Ruby that contains the number, and the first and the last git tag for which
+ * the number was checked. The words "and head" in a comment mean that the number was also checked in Ruby's development
+ * branch, at a commit after the last tag. Enumerators and constants that the DWARF contains are listed in
+ * gen/fields.def, not in this module.
  */
 #ifndef RBDUMP_CONSTANTS_H
 #define RBDUMP_CONSTANTS_H
@@ -17,9 +18,10 @@
 #include "layout/layout.h"
 
 /*
- * Adds the enumerators that the layout's release of Ruby (layout->version) defines as macros. Sets `is_macro` of each
- * added enumerator. The patch level of the release is taken from layout->description. If the description has no patch
- * level, the newest patch level is assumed. Enumerators that the layout already has from DWARF are not changed.
+ * Adds to a layout, as enumerators, the constants that the layout's release of Ruby (layout->version) defines as macros.
+ * Sets `is_macro` of each added enumerator. The patch level of the release is taken from layout->description. If the
+ * description has no patch level, the newest patch level is assumed. Enumerators that the layout already has from DWARF
+ * are not changed.
  */
 void constants_add(struct layout *layout);
 

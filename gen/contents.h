@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /*
- * The build-id of a file, as malloc'ed hexadecimal digits. NULL if the file has no build-id, if the build-id has more
- * than BUILD_ID_MAX bytes, or if there is not enough memory.
+ * Returns the build-id of a file, as a malloc'ed string of hexadecimal digits. Returns NULL if the file has no build-id,
+ * if the build-id has more than BUILD_ID_MAX bytes, or if there is not enough memory.
  */
 char *contents_build_id(Elf *elf);
 

@@ -176,8 +176,8 @@ static void add_struct(struct walk *walk, Dwarf_Die *type, const struct wanted *
 	const char *differs = order == 0 && !best->conflict ? difference(best, &found, wanted->id) : NULL;
 
 	if (differs && best->unit)
-		best->conflict = error_create(EXIT_FAILED, "%s is defined differently in %s and %s (%s)", wanted->name,
-					      best->unit, walk->unit, differs);
+		best->conflict = error_create(EXIT_FAILED, "%s is defined differently in %s and %s (%s differs)",
+					      wanted->name, best->unit, walk->unit, differs);
 	candidate_deinit(&found);
 }
 

@@ -5,11 +5,13 @@
  * A struct may be defined in many units. The definition with the most wanted members is used, because an unrelated
  * struct of the same name has fewer wanted members. A member that fields.def marks as `required` counts more than any
  * number of optional members. If two definitions have equally many required members and equally many optional members,
- * but differ in size or in a wanted member, the generator fails, because nothing shows which definition is Ruby's. The
- * file fields.def can list several names for a struct. If several of these names are defined, the definition that lacks
- * the fewest required members is used. If several definitions lack the same number of required members, the definition
- * whose name is listed first is used. Units that are not written in C are skipped, because the Rust code of YJIT and
- * ZJIT has opaque structs with the names of Ruby's structs.
+ * a definition whose struct tag is the wanted name is preferred to a definition that has this name only through a
+ * typedef. If this rule does not decide either, and the two definitions differ in size or in a wanted member, the
+ * generator fails, because nothing shows which definition is Ruby's. The file fields.def can list several names for a
+ * struct. If several of these names are defined, the definition that lacks the fewest required members is used. If
+ * several definitions lack the same number of required members, the definition whose name is listed first is used. Units
+ * that are not written in C are skipped, because the Rust code of YJIT and ZJIT has opaque structs with the names of
+ * Ruby's structs.
  */
 #ifndef RBDUMP_FACTS_H
 #define RBDUMP_FACTS_H

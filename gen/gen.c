@@ -167,7 +167,7 @@ static struct error *no_debug_info(struct generation *g)
 	const char *obstacle = image_debug_info_obstacle(g->elf);
 
 	if (obstacle)
-		return error_create(EXIT_FAILED, "%s: has debug info, which %s", g->path, obstacle);
+		return error_create(EXIT_FAILED, "%s: the file has debug info, which %s", g->path, obstacle);
 	char *build_id = contents_build_id(g->elf);
 	struct error *error = error_create(EXIT_FAILED, "%s: the file has no debug info", g->path);
 
@@ -208,8 +208,8 @@ static struct error *open_debug_info(struct generation *g)
 	g->alternate = dwelf_dwarf_gnu_debugaltlink(g->dwarf, &alternate, &id) > 0;
 	if (g->alternate && !dwarf_getalt(g->dwarf))
 		return error_create(EXIT_FAILED,
-				    "%s: dwz has moved a part of its debug info to the file %s, which was "
-				    "not found",
+				    "%s: dwz has moved a part of this file's debug info to the file %s, which "
+				    "was not found",
 				    name, alternate);
 	return NULL;
 }
@@ -407,18 +407,18 @@ static struct error *read_windows(struct generation *g, struct layout *layout)
 }
 
 /*
- * Takes what is missing, and adds what was looked at: "FILE", or "FILE, debug info in FILE: 79 units, 79 of them in
- * C".
+ * Takes what is missing, and adds what was searched: "in FILE, rbdump has searched 79 units, 79 of them in C". If the
+ * debug info is in another file, "FILE and its debug file FILE" stands for "FILE".
  */
 static struct error *missing_error(const struct generation *g, struct error *missing)
 {
 	const char *split = g->facts.split_file;
 
-	return error_append(error_prefix(missing, "%s", g->path), "; searched %s%s%s: %u units, %u of them in C%s%s",
-			    g->path, g->debug_path ? ", debug info in " : "", g->debug_path ? g->debug_path : "",
-			    g->facts.nr_units, g->facts.nr_c_units,
-			    split ? "; the debug info is split, and this part was not found: " : "",
-			    split ? split : "");
+	return error_append(
+	    error_prefix(missing, "%s", g->path), "; in %s%s%s, rbdump has searched %u units, %u of them in C%s%s",
+	    g->path, g->debug_path ? " and its debug file " : "", g->debug_path ? g->debug_path : "", g->facts.nr_units,
+	    g->facts.nr_c_units, split ? "; the debug info is split, and this part was not found: " : "",
+	    split ? split : "");
 }
 
 static struct error *not_a_ruby(const struct generation *g)

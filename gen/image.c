@@ -64,8 +64,8 @@ static struct error *check_header(const char *name, const Elf64_Ehdr *header, ss
 	}
 	if (header->e_type != ET_EXEC && header->e_type != ET_DYN && header->e_type != ET_REL)
 		return error_create(EXIT_FAILED,
-				    "%s: not an executable, a shared library or an object file (ELF type %u)", name,
-				    header->e_type);
+				    "%s: neither an executable, nor a shared library, nor an object file (ELF type %u)",
+				    name, header->e_type);
 	return NULL;
 }
 

@@ -10,9 +10,9 @@
 
 /*
  * Follows the DT_NEEDED entries until it finds a library that defines ruby_version. If a file needs several libraries,
- * the libraries with "ruby" in their names are tried first. Looks for each library in the folders of DT_RPATH or
- * DT_RUNPATH, in the folders of LD_LIBRARY_PATH, in /etc/ld.so.cache, and in the default folders. The names of folders
- * can contain $ORIGIN, $LIB and $PLATFORM.
+ * the libraries with "ruby" in their names are tried first. Looks for each library in these places, in this order:
+ * the folders of DT_RPATH, the folders of LD_LIBRARY_PATH, the folders of DT_RUNPATH, /etc/ld.so.cache, and the default
+ * folders. The names of folders can contain $ORIGIN, $LIB and $PLATFORM.
  *   path      the executable or library at which the search starts
  *   sysroot   prefix of every absolute path; "" for this system's root. LD_LIBRARY_PATH is used only if `sysroot` is ""
  *   looked    receives the names of all libraries that the function has looked for: "NAME (PATH), NAME (not found)"

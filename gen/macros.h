@@ -1,7 +1,7 @@
 /*
  * Finds the version of a Ruby in the macros of its debug info. Debug info contains macros only if Ruby was compiled
- * with -g3. The generator needs the macros if it reads a separate debug file but cannot find the matching ELF file. A
- * separate debug file does not contain the value of ruby_version.
+ * with -g3. A separate debug file does not contain the value of ruby_version. So the generator needs the macros if it
+ * reads a separate debug file, and cannot find the ELF file to which the debug file belongs.
  */
 #ifndef RBDUMP_MACROS_H
 #define RBDUMP_MACROS_H
@@ -15,11 +15,12 @@
 #define MACROS_VERSION 12
 
 /*
- * Makes the version from three macros of the unit version.c: RUBY_API_VERSION_MAJOR and RUBY_API_VERSION_MINOR
- * (include/ruby/version.h), and RUBY_VERSION_TEENY (version.h). The names of the macros were checked in Ruby 2.7.4 and
- * 3.4.5.
+ * Makes the version from the values of three macros in the compilation unit version.c: RUBY_API_VERSION_MAJOR and
+ * RUBY_API_VERSION_MINOR (include/ruby/version.h), and RUBY_VERSION_TEENY (version.h). The names of the macros were
+ * checked in Ruby 2.7.4 and 3.4.5.
  *   ret  receives the version, for example "3.4.5"
- * False if one of the three macros is missing, or if its value is not a number with one, two or three digits.
+ * False if one of the three macros is missing, or if the value of one of them is not a number with one, two or three
+ * digits. Also false if the budget is used up before all three macros were found.
  */
 bool macros_version(Dwarf *dwarf, struct die_budget *budget, char ret[MACROS_VERSION]);
 

@@ -13,16 +13,16 @@
 #include <stdint.h>
 
 /*
- * How many more entries may be read. When `steps` is 0, a function that gets this budget behaves as if there were no
- * more entries.
+ * How many more DWARF entries may be read. When `steps` is 0, a function that gets this budget behaves as if there were
+ * no more entries.
  */
 struct die_budget {
 	uint64_t steps;
 };
 
 /*
- * Moves to the first child, or to the next sibling. False if there is no child or no further sibling, or if the budget
- * is used up.
+ * die_first_child() puts the first child of an entry into `ret`. die_next_sibling() replaces `die` with its next sibling.
+ * False if there is no such entry, or if the budget is used up.
  */
 bool die_first_child(Dwarf_Die *die, struct die_budget *budget, Dwarf_Die *ret);
 bool die_next_sibling(Dwarf_Die *die, struct die_budget *budget);
@@ -42,7 +42,7 @@ bool die_signed_number(Dwarf_Die *die, unsigned int attribute, int64_t *ret);
  */
 bool die_type(Dwarf_Die *die, Dwarf_Die *ret);
 
-/* Whether an entry defines a struct or union: false for a declaration, and for a struct of size 0. */
+/* Whether an entry defines a struct or union: false for a declaration, and for a struct or union of size 0. */
 bool die_is_definition(Dwarf_Die *type);
 
 /* The position of a member in a struct. */

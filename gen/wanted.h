@@ -19,7 +19,7 @@ enum wanted_kind {
 struct wanted {
 	enum wanted_kind kind;
 	int id;		 /* an enumerator whose name begins with S_, E_, C_, Y_, P_ or W_, depending on `kind` */
-	int alternative; /* index of `name` in the `names` of the entry's layout_spec */
+	int alternative; /* index of `name` in `names` of the layout_spec that `kind` and `id` select */
 	const char *name;
 };
 

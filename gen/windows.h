@@ -1,6 +1,6 @@
 /*
- * Finds torn windows: the ranges of code that change a stack. The file fields.def lists the functions that change a
- * stack. Both the code of such a function and each inlined copy of this code are torn windows.
+ * Finds torn windows: the ranges of Ruby's machine code that change a VM stack. The file fields.def lists the functions
+ * that change a VM stack. Both the code of such a function and each inlined copy of this code are torn windows.
  */
 #ifndef RBDUMP_WINDOWS_H
 #define RBDUMP_WINDOWS_H

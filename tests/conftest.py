@@ -42,20 +42,20 @@ if collect_ignore:
 
 def pytest_addoption(parser):
     group = parser.getgroup("rbdump")
-    group.addoption("--fast", action="store_true", help="what can be tested in two minutes: on the newest Ruby, nothing alone or long")
-    group.addoption("--soak", action="store_true", help="on all Rubies, also what is tested on the oldest and the newest else")
+    group.addoption("--fast", action="store_true", help="run only tests that take about two minutes together: on the newest Ruby, none that are marked alone or long")
+    group.addoption("--soak", action="store_true", help="run all tests on all Rubies, also those that usually run only on some")
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "target(script): it is run on the Rubies that this target runs on")
-    config.addinivalue_line("markers", "since(series, what): it is run on Rubies since this series, which first have that")
-    config.addinivalue_line("markers", "any_ruby: it does not depend on the Ruby: it is run on the last of those that it is for")
-    config.addinivalue_line("markers", "outer_rubies: it is run on the oldest and the newest of those that it is for, one that has cases of its own also on Debian's")
-    config.addinivalue_line("markers", "three_rubies: it is run on the oldest, the newest, and one between them: Debian's, if it is for that")
-    config.addinivalue_line("markers", "newest_ruby: it is run on the newest of those that it is for; it can be a mark of a value")
-    config.addinivalue_line("markers", "in_soak: it is run with --soak only; it can be a mark of a value")
-    config.addinivalue_line("markers", "long: it takes three seconds or more, or has many parts; it is not one of --fast")
-    config.addinivalue_line("markers", "alone: it measures the machine, and no other test runs meanwhile")
+    config.addinivalue_line("markers", "target(script): the test runs on the Rubies on which this target runs")
+    config.addinivalue_line("markers", "since(series, what): the test runs on Rubies of this series and later; they have what the test needs")
+    config.addinivalue_line("markers", "any_ruby: the test does not depend on the Ruby, and runs on the last one that it is for")
+    config.addinivalue_line("markers", "outer_rubies: the test runs on the oldest and the newest Ruby that it is for; if it has cases of its own, also on Debian's")
+    config.addinivalue_line("markers", "three_rubies: the test runs on the oldest, the newest, and one Ruby between them (Debian's, if the test is for it)")
+    config.addinivalue_line("markers", "newest_ruby: the test runs on the newest Ruby that it is for; a single value can have this mark")
+    config.addinivalue_line("markers", "in_soak: the test runs only with --soak; a single value can have this mark")
+    config.addinivalue_line("markers", "long: the test takes three seconds or more, or has many parts; it does not run with --fast")
+    config.addinivalue_line("markers", "alone: the test measures the machine, so no other test runs meanwhile")
     # A process group whose last link to its session goes gets SIGHUP if one of it is stopped, as tests have targets be. A
     # group of its own keeps a worker linked to the session, by its parent.
     if hasattr(config, "workerinput"):

@@ -308,7 +308,7 @@ def test_merged_text(ruby, rbdump):
         done = run(rbdump, "-n", 3, "-i", "0.1", target.pid)
     assert done.returncode in (0, 1) and done.stderr == ""
     assert not re.search(CONTROL, done.stdout)
-    assert re.match(r"3 looks in \d+\.\d\d s, 20 threads in the last, each look paused the process for at most ", done.stdout.splitlines()[1])
+    assert re.match(r"3 looks in \d+\.\d\d s, 20 threads in the last look, each look paused the process for at most ", done.stdout.splitlines()[1])
     shown = headings(done.stdout)
     assert re.match(rf'Thread {target.tids["busy"]} "busy" (running|waiting for the GVL)', shown[0])
     (of_crew,) = [line for line in shown if line.startswith("12 threads")]

@@ -159,7 +159,7 @@ def test_marked_everywhere(ruby, stripped, alone, tmp_path):
     refused(run(program, "record", "-p", target.pid, "-d", "0.3", "-o", recording), "there is no layout for", "give --nearest")
     done = run(program, "record", "-p", target.pid, "-d", "0.3", "-o", recording, "--nearest")
     assert done.returncode == 0
-    assert f"process {target.pid} is read through the layout of another release" in done.stderr
+    assert f"rbdump reads process {target.pid} with the layout of another release" in done.stderr
     for name in ("summary", "flamegraph", "speedscope", "pprof", "firefox", "callgrind", "json"):
         output = tmp_path / name
         done = run(program, "report", "--idle", "-f", name, "-o", output, recording)

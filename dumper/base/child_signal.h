@@ -1,9 +1,8 @@
 /*
  * Sets and restores the action for SIGCHLD. The kernel sends this signal to a tracer when a traced thread stops (see
- * target/tracee.h), and to a parent when a child ends. Some daemons start programs with SIGCHLD ignored. After the
- * command `trap '' CHLD`, a shell also starts programs with SIGCHLD ignored. If a program was started with SIGCHLD
- * ignored, it gets no SIGCHLD, and the kernel does not keep the exit status of the program's children (see wait(2),
- * NOTES).
+ * target/tracee.h), and to a parent when a child ends. Some daemons ignore SIGCHLD. After the command `trap '' CHLD`, a
+ * shell also ignores SIGCHLD. A program that such a daemon or shell starts also ignores SIGCHLD: the program gets no
+ * SIGCHLD, and the kernel does not keep the exit status of the program's children (see wait(2), NOTES).
  */
 #ifndef RBDUMP_CHILD_SIGNAL_H
 #define RBDUMP_CHILD_SIGNAL_H

@@ -48,7 +48,7 @@ struct error *error_append(struct error *error, const char *format, ...) __attri
 /* Changes the exit status of an error. Does nothing if `error` is NULL, or if it is the static error. */
 void error_set_status(struct error *error, enum exit_status status);
 
-/* The static "out of memory" error. */
+/* Returns the static error. Its message is "out of memory". */
 struct error *error_no_memory(void) __attribute__((returns_nonnull));
 
 /* Frees an error. Does nothing if `error` is NULL or the static error. */

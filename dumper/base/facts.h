@@ -34,8 +34,8 @@ void facts_clear(struct facts *facts);
 size_t facts_bytes(const struct facts *facts);
 
 /*
- * The functions below add a fact. `name` is a string literal, and no other fact of the same thing has this name. If
- * there is not enough memory, the functions set `failed`.
+ * The functions below add a fact. `name` must be a string literal, and no other fact of the same thing may have this
+ * name. If there is not enough memory, the functions set `failed`.
  */
 
 /* Adds a text, which may contain any bytes. Bytes that are not valid UTF-8 are written as text_add() writes them. */

@@ -1,9 +1,9 @@
 /*
- * Ends the calling process if the process cannot continue. For example, a thread of rbdump can be stuck in the kernel,
- * because it waits for a page of the target's memory that never arrives. This happens if the page must come from a dead
- * file system, or through userfaultfd(2) from a process that does not respond. Such a wait cannot be interrupted: it
- * ends only when the waiting process ends. When the process ends, the kernel resumes every thread that the process has
- * stopped.
+ * Ends the calling process, for cases in which the process cannot continue. For example, a thread of rbdump can be
+ * stuck in the kernel, because the thread waits for a page of the target's memory that never arrives. This happens if
+ * the page must come from a dead file system, or through userfaultfd(2) from a process that does not respond. Such a
+ * wait cannot be interrupted: it ends only when the waiting process ends. When the process ends, the kernel resumes
+ * every thread that the process has stopped.
  */
 #ifndef RBDUMP_GIVE_UP_H
 #define RBDUMP_GIVE_UP_H

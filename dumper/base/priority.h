@@ -1,7 +1,7 @@
 /*
- * The real-time priorities (SCHED_FIFO) of rbdump's threads. To set these priorities, rbdump needs root or
- * CAP_SYS_NICE. A thread with a real-time priority preempts all threads that have a lower real-time priority or no
- * real-time priority.
+ * The real-time priorities (SCHED_FIFO) of rbdump's threads. To set these priorities, rbdump needs root, CAP_SYS_NICE,
+ * or a limit RLIMIT_RTPRIO that permits them. A thread with a real-time priority preempts all threads that have a lower
+ * real-time priority or no real-time priority.
  */
 #ifndef RBDUMP_PRIORITY_H
 #define RBDUMP_PRIORITY_H
@@ -20,10 +20,10 @@ enum priority {
 
 /*
  * Gives the calling thread a real-time priority, if this is permitted. Does nothing if the thread has a scheduling
- * policy other than SCHED_OTHER, because the user may have chosen that policy (chrt(1)). If only lower priorities are
- * permitted (RLIMIT_RTPRIO), the thread gets the highest permitted priority. However, if `priority` is PRIORITY_NAMES,
- * the thread gets a priority only if PRIORITY_SAMPLES is also permitted. Returns whether this call has given the thread
- * a priority.
+ * policy other than SCHED_OTHER, because the user may have chosen that policy (chrt(1)). If RLIMIT_RTPRIO permits only
+ * priorities that are lower than `priority`, the thread gets the highest permitted priority. However, if `priority` is
+ * PRIORITY_NAMES, the thread gets a real-time priority only if PRIORITY_SAMPLES is also permitted. Returns whether this
+ * call has given the thread a real-time priority.
  */
 bool priority_raise(enum priority priority);
 

@@ -1,8 +1,8 @@
 /*
  * Takes a file that was opened with O_PATH, and opens this file again, for reading. If a target has chosen the path of a
- * file, rbdump first opens the file with O_PATH, to find out what kind of file it is. This is necessary because opening
- * a device or a FIFO can have effects, even if nothing is read. For example, a watchdog timer starts when its device
- * file is opened, and later resets the machine.
+ * file, rbdump first opens the file with O_PATH, to find out what kind of file it is. O_PATH is necessary because opening
+ * a device or a FIFO without O_PATH can have effects, even if nothing is read. For example, a watchdog timer starts when
+ * its device file is opened, and later resets the machine.
  */
 #ifndef RBDUMP_REOPEN_H
 #define RBDUMP_REOPEN_H

@@ -6,7 +6,7 @@
 
 #include <sys/syscall.h>
 
-/* For example, Debian 11 has the headers of Linux 5.10, which lack these system calls. */
+/* For example, Debian 11 has the headers of Linux 5.10, which lack the system calls below. */
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441 /* Linux 5.11 */
 #endif

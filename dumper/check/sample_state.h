@@ -25,8 +25,8 @@ enum sample_state {
 };
 
 /*
- * The name of a state in all formats: "cpu", "gc", "gvl", "blocked", "sleeping", "starting", "stopped", "paging",
- * "runnable".
+ * Returns the name that all formats use for the state: "cpu", "gc", "gvl", "blocked", "sleeping", "starting",
+ * "stopped", "paging" or "runnable".
  */
 const char *sample_state_name(enum sample_state state);
 /* Returns false if no state has the name `name`. */

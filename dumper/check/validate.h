@@ -2,9 +2,9 @@
  * Checks whether the bytes of a copied stack can be a real stack of a Ruby thread. The checks do not read the target's
  * memory, so their results depend only on their arguments.
  *
- * If a check returns a reason other than REASON_NONE or REASON_TOO_DEEP, the copied bytes contradict each other. Then
- * either the stack changed during the copy, or the layout is wrong. The checks follow the source code of Ruby 1.9.3 to
- * 4.0.5, and of Ruby head: vm_core.h (VM_FRAME_MAGIC_*, VM_ENV_FLAG_*, vm_assert_env).
+ * If a check returns a reason other than REASON_NONE or REASON_TOO_DEEP, the copied bytes contradict each other: either
+ * the stack changed during the copy, or the layout is wrong. The checks follow the source code of Ruby 1.9.3 to 4.0.5,
+ * and of Ruby head: vm_core.h (VM_FRAME_MAGIC_*, VM_ENV_FLAG_*, vm_assert_env).
  */
 #ifndef RBDUMP_VALIDATE_H
 #define RBDUMP_VALIDATE_H
@@ -64,7 +64,7 @@ enum reason {
 /* Returns the reason as a sentence for the user, without a full stop at the end. Returns NULL for REASON_NONE. */
 const char *validate_reason_text(enum reason reason);
 
-/* Returns a short name of the reason for programs, such as "cfp-outside". Returns NULL for REASON_NONE. */
+/* Returns a short name of the reason, such as "cfp-outside", for use by programs. Returns NULL for REASON_NONE. */
 const char *validate_reason_name(enum reason reason);
 
 /* Returns the verdict that `reason` leads to. */
@@ -79,7 +79,7 @@ struct stack_facts {
 	uint64_t frame_size;	       /* sizeof(rb_control_frame_t), in bytes */
 };
 
-/* The maximum size of a VM stack that validate_stack() accepts, in words (1 GiB). */
+/* The maximum size of a VM stack that validate_stack() accepts: 1 GiB, in words of 8 bytes. */
 #define VALIDATE_STACK_WORDS (UINT64_C(1) << 27)
 /* The maximum number of control frames in a stack that validate_stack() accepts. */
 #define VALIDATE_FRAMES 1000000u
@@ -87,7 +87,7 @@ struct stack_facts {
 /* Checks a stack as a whole. Returns what is wrong with the stack, or REASON_NONE if nothing is wrong. */
 enum reason validate_stack(const struct stack_facts *facts);
 
-/* The kind of object that a pointer in a control frame points to. */
+/* What kind of object a pointer points to. The pointer is in a control frame, or in the environment of this frame. */
 enum pointee { POINTEE_NULL, POINTEE_CODE, POINTEE_IFUNC, POINTEE_METHOD, POINTEE_CREF, POINTEE_SVAR, POINTEE_OTHER };
 
 struct frame_facts {

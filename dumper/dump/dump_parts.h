@@ -35,8 +35,8 @@ struct render_style dump_style(const struct dump_options *options);
 bool dump_to_terminal(void);
 
 /*
- * Flushes standard output. Fails if some output could not be written, or if `written` is false. The caller passes false if
- * the output could not be written.
+ * Flushes standard output. Fails if some output could not be written, or if `written` is false.
+ *   written  false if the caller already knows that some of its output was not written
  */
 struct error *dump_flush(bool written);
 

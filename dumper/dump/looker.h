@@ -1,6 +1,6 @@
 /*
- * Looks at a live process several times. The session stays open, so only the first look searches for the layout. Used by
- * dump_watch() and dump_merged().
+ * Looks at a live process several times. The session stays open, so only the first look searches for the layout.
+ * dump_watch() and dump_merged() use this module.
  */
 #ifndef RBDUMP_LOOKER_H
 #define RBDUMP_LOOKER_H
@@ -14,7 +14,7 @@
 /* Why the looks have ended. LOOKS_GO_ON: the looks have not ended. */
 enum looks_end {
 	LOOKS_GO_ON,
-	LOOKS_ENOUGH,	   /* there were as many looks as wanted */
+	LOOKS_ENOUGH,	   /* there were `options->looks` looks */
 	LOOKS_INTERRUPTED, /* ^C or SIGTERM */
 	LOOKS_PROCESS_ENDED,
 	LOOKS_PROCESS_EXEC, /* the process has called exec, and thus runs another program */
@@ -51,8 +51,8 @@ struct error *looker_look(struct looker *looker, const struct trace *before, str
 void looker_end(struct looker *looker);
 
 /*
- * Returns the exit status of rbdump: EXIT_PARTIAL if a look has failed, or if there were fewer looks than wanted; otherwise
- * `status`.
+ * Returns the exit status of rbdump: EXIT_PARTIAL if a look has failed, or if there were fewer looks than `options->looks`;
+ * otherwise `status`.
  *   status  the worst exit status of the looks that had a result
  */
 enum exit_status looker_status(const struct looker *looker, enum exit_status status);

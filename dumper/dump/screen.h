@@ -12,8 +12,8 @@ bool screen_fits(const char *text, size_t length);
 
 /*
  * Shows a text on standard output, in place of the previous text, without flicker. The caller must not write anything to
- * standard output before the first text. After this call, the caller must flush standard output. If the terminal has fewer
- * lines than the text, shows the first lines of the text, and how many lines are not shown. Cuts lines that are too long
+ * standard output before the first text. After this call, the caller must flush standard output. If the text has too many
+ * lines for the terminal, shows the first lines of the text, and how many lines are not shown. Cuts lines that are too long
  * for the terminal.
  *   text  must contain no control sequences except SGR (colours), and end with a newline
  */

@@ -20,7 +20,7 @@ static struct error *collect(struct looker *looker, struct merged *merged, enum 
 			error = error_no_memory();
 	}
 	if (!error && looker->end == LOOKS_GO_ON)
-		fputs("rbdump: the looks end here, because the stacks need too much memory\n", stderr);
+		fputs("rbdump: the looks end early, because the stacks need too much memory\n", stderr);
 	return error || merged_finish(merged) ? error : error_no_memory();
 }
 

@@ -4,7 +4,8 @@
  * For a live process, rbdump reads the files as they are now, and looks up their paths below the root folder of the process
  * (/proc/PID/root). If a file was changed after the process began, its lines may differ from the code that runs, and the
  * trace says so. For a core, rbdump reads files of this machine, and looks up their paths below rbdump's own root folder.
- * If such a file was changed after the core file was written, the trace says that its lines may differ.
+ * If such a file was changed after the core file was written, its lines may differ from the code that ran, and the trace
+ * says so.
  */
 #ifndef RBDUMP_DUMP_SOURCE_H
 #define RBDUMP_DUMP_SOURCE_H

@@ -1,8 +1,8 @@
 /*
  * Reads a file of source code that a target names. The target chooses the path, and can also put any file at this path. So
  * for a live process, rbdump searches for the file only below the root folder of the process (/proc/PID/root). rbdump reads
- * only regular files, but not the files of procfs, sysfs, debugfs, tracefs and cgroup2, because the kernel generates their
- * content. rbdump reads at most SOURCE_FILE_BYTES of a file. If the file system does not answer, rbdump stops waiting.
+ * only regular files. It does not read files of procfs, sysfs, debugfs, tracefs and cgroup2, because the kernel generates
+ * their content. rbdump reads at most SOURCE_FILE_BYTES of a file, and waits only for a limited time for the file system.
  */
 #ifndef RBDUMP_DUMP_SOURCE_FILE_H
 #define RBDUMP_DUMP_SOURCE_FILE_H

@@ -41,7 +41,7 @@ struct block {
 /* The result and the cost of a block. */
 struct block_result {
 	uint64_t taken; /* the number of samples taken; fewer than requested if the block ended early */
-	uint64_t late;	/* samples that began late, because the sampling thread was busy or woke up late */
+	uint64_t late;	/* the number of samples that began late: the sampling thread was busy, or woke up late */
 	double wall_us; /* the time from the beginning of the block to the end of the last sample */
 	double cpu_us;	/* CPU time of the sampling thread */
 	bool realtime;	/* whether the sampling thread had real-time priority (see sampler_enter()) */

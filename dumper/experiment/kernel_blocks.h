@@ -11,8 +11,8 @@
 struct kernel_blocks;
 
 /*
- * Loads the program into the kernel, for blocks with `rate` samples per second. The session must outlive the result.
- * Fails if the kernel does not allow rbdump to load the program.
+ * Loads the program into the kernel, for blocks with `rate` samples per second. The session must outlive *ret. Fails
+ * if the kernel does not allow rbdump to load the program.
  */
 struct error *kernel_blocks_create(const struct session *session, const struct sampler_options *options, double rate,
 				   struct kernel_blocks **ret);
@@ -24,8 +24,8 @@ typedef void kernel_blocks_take(void *context, struct sample *sample);
 /*
  * Takes a block. The block lasts for `block->samples` / `block->rate` seconds, but ends at `block->deadline` at the
  * latest. The kernel samples only running threads. So if at times none of the threads is on a CPU, the block can
- * contain fewer than `block->samples` samples. `ret->cpu_us` does not include the CPU time of the calling thread. Fails
- * if the program in the kernel cannot be started.
+ * contain fewer than `block->samples` samples. `ret->cpu_us` is 0: there is no sampling thread, and the caller must
+ * measure its own CPU time. Fails if the program in the kernel cannot be started.
  *   stop  if *stop is not 0, the block ends early
  */
 struct error *kernel_blocks_run(struct kernel_blocks *blocks, const struct block *block, const _Atomic int *stop,

@@ -1,6 +1,6 @@
 /*
- * The modes of an experiment. In each mode, rbdump takes the samples from a different source. Only MODE_UNDISTURBED has
- * no source: in this mode, rbdump does not sample the target.
+ * The modes of an experiment. Each mode except MODE_UNDISTURBED has its own source, from which rbdump takes the samples.
+ * In MODE_UNDISTURBED, rbdump does not sample the target.
  */
 #ifndef RBDUMP_MODES_H
 #define RBDUMP_MODES_H

@@ -114,7 +114,7 @@ static const char *digest_frame(const char *name, const json_t *frame, json_t *f
 	json_t *lines = json_object_get(frame, "lines"), *calls = json_object_get(frame, "calls"), *mine;
 
 	if (!json_is_object(frame) || (lines && !json_is_array(lines)) || (calls && !json_is_object(calls)))
-		return "a frame is not {\"lines\": […], \"calls\": {…}}";
+		return "a frame does not have the form {\"lines\": […], \"calls\": {…}}";
 	mine = json_object();
 	if (json_object_set_new(frames, name, mine) != 0)
 		return "a frame's name is not text";

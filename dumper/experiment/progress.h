@@ -17,7 +17,7 @@ struct progress;
  * Begins to measure.
  *   path  a file that the target writes; NULL: measure CPU time. The file begins with an 8-byte little-endian number
  *         that never decreases
- * Fails with an error that names the file if the file cannot be opened, or if it is not a regular file.
+ * If the file cannot be opened, or is not a regular file, fails with an error that names the file.
  */
 struct error *progress_open(pid_t pid, const char *path, struct progress **ret);
 void progress_close(struct progress *progress); /* NULL is fine */

@@ -250,7 +250,8 @@ static void print_checks(const struct evaluation *evaluation)
 
 		if (all == 0)
 			continue;
-		printf("%s%llu %s: %llu fail a check, %llu others contradict the call site of the innermost frame",
+		printf("%s%llu %s: %llu fail a check; in %llu others, the innermost frame does not match the call that "
+		       "its caller was making",
 		       lead, (unsigned long long)all, lines[i].name, (unsigned long long)rejected,
 		       (unsigned long long)evaluation->innermost[truth][CALL_SITE_CONTRADICTS]);
 		lead = "\n              ";
@@ -374,7 +375,8 @@ static void print_table(const struct experiment_options *options, const struct s
 {
 	printf("process %d: ", session->target->pid);
 	text_print(session->description, stdout);
-	printf("\n%.1f s, %llu blocks at %g samples per second, ended by: %s; after each share: its 95 %% interval\n",
+	printf("\n%.1f s, %llu blocks at %g samples per second, ended by: %s; each share is followed by its 95 %% "
+	       "interval\n",
 	       facts->duration_s, (unsigned long long)facts->blocks, options->rate, facts->ended);
 	if (session_nearest(session))
 		print_nearest(session);

@@ -11,8 +11,8 @@ struct interval {
 };
 
 /*
- * The 95 % confidence interval for the true value of an observed share, `count` / `of`. This is the exact interval of
- * Clopper and Pearson. Even if `count` is 0 or very small, the interval contains the true share in at least 95 of 100
+ * The 95 % confidence interval for the true share, if the observed share is `count` / `of`. This is the exact interval
+ * of Clopper and Pearson. Even if `count` is 0 or very small, the interval contains the true share in at least 95 of 100
  * experiments. This function does not compute Wilson's interval, because for some small counts, Wilson's interval
  * contains the true share in fewer than 95 of 100 experiments. If `count` is 0, the interval is about [0, 3.7 / `of`].
  * If `of` is 0, the interval is [0, 1].

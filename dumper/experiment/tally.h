@@ -19,7 +19,7 @@ struct tally {
 	 * time budget. The check of the other frames may end later.
 	 */
 	uint64_t in_budget;
-	uint64_t dropped; /* not counted in `samples`, because the thread had ended or had no stack yet */
+	uint64_t dropped; /* samples whose thread had ended or had no stack yet; `samples` does not count them */
 	uint64_t off_cpu; /* samples of mode `unpaused` for which rbdump could not move to the CPU of the thread */
 	json_t *rejected; /* rejected samples, counted per reason */
 	json_t *soft;	  /* accepted samples with a minor defect (a frame without a line), counted per reason */

@@ -1,8 +1,8 @@
 /*
- * The torn log: a file with one line of JSON (doc/json.md) per logged sample. A sample is logged if it was rejected, if
- * it is *impossible*, or if its thread was single-stepped out of a torn window. A sample is impossible if rbdump has
- * accepted its stack, but the stack is not possible according to the oracle. This module also counts the places where
- * the threads of rejected or impossible samples were stopped.
+ * The torn log: a file with one line of JSON (doc/json.md) per logged sample. A sample is logged if it was rejected,
+ * if it is *impossible*, or if its thread was single-stepped out of a torn window. A sample is impossible if rbdump
+ * has accepted its stack, but the stack is not possible according to the oracle. For each place in machine code, this
+ * module also counts how often the threads of rejected or impossible samples were stopped there.
  */
 #ifndef RBDUMP_TORN_LOG_H
 #define RBDUMP_TORN_LOG_H
@@ -18,8 +18,8 @@ struct torn_log;
 
 /*
  * Opens a log. Fails if the file cannot be opened, or if there is not enough memory.
- *   path     the file; an existing file is overwritten; NULL: write no file, and only count the places where threads
- *            were stopped
+ *   path     the file; an existing file is overwritten; NULL: write no file, and only count how often threads
+ *            were stopped at each place
  *   session  must outlive the log
  */
 struct error *torn_log_open(const char *path, const struct session *session, struct torn_log **ret);

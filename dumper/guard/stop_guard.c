@@ -170,10 +170,11 @@ static void kill_tracer(struct hold *hold, pid_t tracer, enum obstacle obstacle)
 
 	if (!tell(hold, tracer, SIGKILL))
 		return;
-	snprintf(message, sizeof(message),
-		 "rbdump: process %d of rbdump (%s) kept a thread of process %d stopped. The guard killed rbdump's "
-		 "process %d, so process %d continues\n",
-		 tracer, why[obstacle], target, tracer, target);
+	snprintf(
+	    message, sizeof(message),
+	    "rbdump: rbdump's process %d was %s, so it kept a thread of process %d stopped. The guard killed rbdump's "
+	    "process %d, so process %d continues\n",
+	    tracer, why[obstacle], target, tracer, target);
 	written = write(STDERR_FILENO, message, strlen(message));
 	(void)written;
 }
@@ -398,7 +399,7 @@ void stop_guard_keep(void)
 		fprintf(
 		    stderr,
 		    "rbdump: the guard has ended, and another one cannot be started: %s. Until a guard can be started, "
-		    "the main process of rbdump makes sure that recorded processes go on\n",
+		    "the main process of rbdump makes sure that recorded processes do not stay stopped\n",
 		    strerror(no_guard));
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	for (uint32_t i = 0; i < guarded->used && i < HOLDS; i++)

@@ -13,8 +13,9 @@
  * debugger keeps the tracer stopped, the tracer's control group is frozen, or the tracer was stopped again after each
  * of ten SIGCONTs. After the guard has killed a tracer, the guard prints a message on standard error.
  *
- * The guard has its own process group, and blocks all signals. The process that started the guard also ends the guard.
- * If the process that started the guard ends earlier than the guard, the guard ends when the last tracer has ended.
+ * The guard has its own process group, and blocks all signals. The process that started the guard kills the guard at
+ * the end (stop_guard_end()). If that process ends without killing the guard, the guard ends when the last tracer has
+ * ended.
  */
 #ifndef RBDUMP_STOP_GUARD_H
 #define RBDUMP_STOP_GUARD_H
@@ -40,11 +41,11 @@ struct error *stop_guard_enter(void);
 void stop_guard_leave(void);
 
 /*
- * Starts a new guard if the guard was killed. Sends SIGCONT to the guard if the guard was stopped. If no guard can be
- * started, checks all tracers once, as the guard would do. When this happens for the first time, also prints a message on
- * standard error. Each further call tries again to start a guard, and if this fails, checks all tracers again. So call this
- * function often. Only the process that started the guard can use this function. In all other processes, the function does
- * nothing.
+ * Starts a new guard if the guard was killed. Sends SIGCONT to the guard if the guard was stopped. If no guard can be started,
+ * checks all tracers once, as the guard would do. After a guard has ended, the first failed attempt to start another one also
+ * prints a message on standard error. Each further call tries again to start a guard, and if this fails, checks all tracers
+ * again. So call this function often. Only the process that started the guard can use this function. In all other processes,
+ * the function does nothing.
  */
 void stop_guard_keep(void);
 

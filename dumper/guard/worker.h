@@ -4,12 +4,12 @@
  * itself only waits for the worker, and passes signals on to the worker (see worker_run()). A recording has one worker
  * for each process that it follows.
  *
- * There are two reasons why rbdump uses a worker. First, if a tracer is stopped (^Z), the thread that the tracer holds
- * also stays stopped. Second, if a tracer is killed while it single-steps its target, the target dies, too
- * (target/tracee.h). An experiment can single-step its target. The worker has its own process group. So ^Z does not
- * reach the worker, and a SIGKILL to rbdump or to rbdump's process group does not kill the worker. When rbdump ends,
- * the kernel sends the worker a signal. The worker then lets the target go on, and ends. The target can still die if
- * the worker itself is killed during a step. For example, the OOM killer may kill the worker, or the worker's whole
+ * There are two reasons why rbdump uses a worker. First, if ^Z stops a tracer while the tracer has stopped a thread of
+ * the target, this thread stays stopped, too. Second, if a tracer is killed while it single-steps its target, the target
+ * dies, too (target/tracee.h). An experiment can single-step its target. The worker has its own process group. So ^Z
+ * does not reach the worker, and a SIGKILL to rbdump or to rbdump's process group does not kill the worker. When rbdump
+ * ends, the kernel sends the worker a signal. The worker then lets the target go on, and ends. The target can still die
+ * if the worker itself is killed during a step. For example, the OOM killer may kill the worker, or the worker's whole
  * control group may be killed.
  */
 #ifndef RBDUMP_WORKER_H

@@ -1,16 +1,17 @@
 /*
- * Where objects were allocated, if the program records this with ObjectSpace.trace_object_allocations_start, or with
- * another method of the extension objspace.
+ * Finds out where objects were allocated. This is possible only if the program records it, either with
+ * ObjectSpace.trace_object_allocations_start, or with another method of the extension objspace.
  *
  * The extension keeps its records in structs of its own. No layout contains these structs: they are not in the file that
- * contains Ruby, and distributions ship objspace.so without debug info. So rbdump recognises these structs by their content:
+ * contains Ruby, but in objspace.so, and distributions ship objspace.so without debug info. So rbdump recognises these
+ * structs by their content:
  *   - A variable of objspace.so points to a struct traceobj_arg. After its first word, this struct has one or two
  *     TracePoints. (In Ruby up to 2.5, it has no TracePoint if the program has stopped recording.) The next two words point
  *     to two st_tables: the table of the objects, whose keys are addresses of slots, and the table of the texts.
  *   - For each object, the table of the objects contains the address of a struct allocation_info. The words of this struct
  *     have the same order in all releases that have the struct. Nevertheless, rbdump checks each word before it uses the
  *     word: a path and the name of a class must be keys of the table of the texts, a method must be a Symbol or nil, and the
- *     generation must not be in the future.
+ *     generation must not be greater than the number of collections so far.
  * If a record does not pass these checks, rbdump does not return the record, but only counts it. So if a later release of the
  * extension changes its structs, rbdump finds no records, or refuses all of them.
  *
@@ -28,7 +29,7 @@
 
 /* What was recorded when an object was allocated. The texts are UTF-8 (base/text.h). */
 struct allocation_site {
-	const char *path;	/* NULL if it is not known, because no Ruby code was running */
+	const char *path;	/* NULL: no path was recorded, because no Ruby code was running */
 	int64_t line;		/* 0 if it is not known */
 	const char *method;	/* NULL if it is not known */
 	const char *class_path; /* the name of the method's class; NULL if there is no such name */
@@ -59,12 +60,12 @@ bool allocation_sites_find(struct allocation_sites *sites, uint64_t object, uint
 uint64_t allocation_sites_of_others(const struct allocation_sites *sites);
 
 /*
- * How many records could not be used so far, because they do not pass the checks, or because the program changed them while
- * rbdump read them.
+ * How many records rbdump has refused so far: they could not be read, or they do not pass the checks, for example because the
+ * program changed them while rbdump read them.
  */
 uint64_t allocation_sites_refused(const struct allocation_sites *sites);
 
-/* Whether part of a table could not be read, so that records are missing. */
+/* Whether records are missing, because part of a table could not be read. */
 bool allocation_sites_are_incomplete(const struct allocation_sites *sites);
 
 #endif

@@ -2,8 +2,8 @@
  * Counts objects by class and type.
  *
  * Objects of the same kind (struct census_kind) are one group: they have the same class, type and age, and they are all
- * live or all dead. The number of groups is limited, because the memory of a hostile target can name a new class in every
- * object. If there are more kinds than groups, all objects of the remaining kinds are in one group.
+ * live or all dead. The number of groups is limited, because in a hostile target, every object can have a class of its own.
+ * If there are more kinds than groups, all objects of the remaining kinds are in one group.
  */
 #ifndef RBDUMP_CENSUS_H
 #define RBDUMP_CENSUS_H
@@ -16,7 +16,7 @@
 #define CENSUS_FREE 0u
 /* The group of all objects whose kinds have no group of their own. */
 #define CENSUS_OTHERS 1u
-/* The maximum number of groups. The number of a group fits into 16 bits. */
+/* There are at most this many groups, so the number of each group fits into 16 bits. */
 #define CENSUS_GROUPS 65535u
 
 struct census_kind {

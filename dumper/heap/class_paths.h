@@ -1,12 +1,13 @@
 /*
- * The ways in which the objects of each class are kept alive: the shortest paths from the roots, merged.
+ * Finds out how the objects of each class are kept alive: takes a shortest path from the roots to each object, and merges
+ * the paths that have the same steps.
  *
  * If several paths have the same steps, the objects at the ends of these paths are one group. A step is the class of an
  * object, and the name of the reference from the previous object to this object. The name is part of the step only if it is
  * useful: the name of a constant, a variable or a member is useful, but the index of an element is not. The name is also left
  * out if too many objects are at the previous step, because otherwise there would be too many groups. If consecutive objects
  * of a path have the same class, they are one step, unless they are classes or modules. So a linked list is one step. A step
- * has no address in it, so paths of different looks can be compared.
+ * does not contain an address, so the paths of different looks (graph_look.h) can be compared.
  *
  * Memory: 24 bytes for each slot, and about 60 bytes for each group.
  */
@@ -20,7 +21,7 @@ struct class_path {
 	uint32_t parent; /* the group of the previous objects; 0: the group that stands for the roots */
 	uint32_t node;	 /* one of the objects of this group */
 	uint32_t label;	 /* index in `labels`: how the previous objects refer to these objects; 0: no name */
-	uint16_t group;	 /* the group of the objects in the census */
+	uint16_t group;	 /* the census group (census.h) that these objects are in */
 	uint16_t level;	 /* how many steps lead to the objects */
 	uint64_t objects;
 };

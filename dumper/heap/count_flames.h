@@ -1,6 +1,7 @@
 /*
- * The frames of a flame graph of a counted heap (heap_count.h). Each outermost frame is an age of objects. The frames below
- * an age are the types of its objects, and the frames below a type are the classes of its objects.
+ * Makes the frames of a flame graph that shows a counted heap (heap_count.h). Each outermost frame stands for the objects of
+ * one age. The frames below it stand for the types of these objects. The frames below a type stand for the classes of the
+ * objects of this type.
  */
 #ifndef RBDUMP_COUNT_FLAMES_H
 #define RBDUMP_COUNT_FLAMES_H

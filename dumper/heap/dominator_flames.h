@@ -1,7 +1,7 @@
 /*
- * The frames of a flame graph of a tree of dominators (dominators.h). The objects in the frames below a frame would be
- * freed together with the objects of this frame. The objects of a frame retain the bytes of this frame and of all frames
- * below it.
+ * Makes the frames of a flame graph that shows a tree of dominators (dominators.h). If the objects of a frame became
+ * garbage, the objects of all frames below it would become garbage, too. So the objects of a frame retain the bytes of
+ * this frame and of all frames below it.
  *
  * A class or module that retains much memory has a frame of its own. All other objects below the same frame are merged by
  * class. If an object and its immediate dominator have the same class, both are in the same frame: so a linked list is one

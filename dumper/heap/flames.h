@@ -43,7 +43,7 @@ void flames_clear(struct flames *flames);
  */
 uint32_t flames_add(struct flames *flames, uint32_t parent, const char *name, const char *type);
 
-/* What the page shows besides the frames. All texts except `title` can be NULL. */
+/* What the page with the flame graph shows besides the frames. All texts except `title` can be NULL. */
 struct flames_about {
 	const char *title;
 	const char *by;	    /* as in struct flame_page */
@@ -53,7 +53,7 @@ struct flames_about {
 	bool places;	    /* show bytes in slots and bytes outside the heap separately */
 };
 
-/* Write the frames. They return false if there is not enough memory. The caller checks the stream for errors. */
+/* Both functions write the frames, and return false if there is not enough memory. The caller checks the stream for errors. */
 bool flames_write_page(const struct flames *flames, const struct flames_about *about, FILE *stream);
 bool flames_write_collapsed(const struct flames *flames, FILE *stream);
 

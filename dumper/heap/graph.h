@@ -2,9 +2,9 @@
  * A directed graph, for example of the objects of a heap and the references between them. The nodes have the numbers
  * from 0 to `nodes` - 1. Node 0 stands for the roots.
  *
- * The graph is in compressed sparse rows: the edges of all nodes are in one array, in the order of the nodes that they come
- * from. Memory: 4 bytes for each node, and 4 bytes for each edge. While edges are added, the array has room for up to a
- * quarter more edges, or for up to 262,144 more edges, whichever is greater. This room takes memory only when it is used.
+ * The graph is stored in compressed sparse rows: the edges of all nodes are in one array, in the order of the nodes that
+ * they come from. Memory: 4 bytes for each node, and 4 bytes for each edge. While edges are added, the array has room for up
+ * to a quarter more edges, or for up to 262,144 more edges, whichever is greater. This room takes memory only when it is used.
  */
 #ifndef RBDUMP_GRAPH_H
 #define RBDUMP_GRAPH_H
@@ -38,18 +38,21 @@ struct graph {
 bool graph_create(uint32_t nodes, struct graph *ret);
 void graph_clear(struct graph *graph); /* a zeroed struct is fine */
 
-/* Begins the edges of a node. Its number must be greater than the number of the node that was begun before. */
+/*
+ * Begins a node: until the next call of this function, graph_add() adds edges from this node. The number of the node must be
+ * greater than the number of the node that was begun before.
+ */
 void graph_begin_node(struct graph *graph, uint32_t node);
 
 /*
  * Adds an edge from the node that was begun last. Does nothing if `to` is 0: nothing refers to the roots, and slots_number()
- * returns 0 for an address that is not the address of a slot. Also does nothing if the previous edge from this node leads to
- * the same node. Apart from that, a node can have the same edge several times. Sets `incomplete` if there is not enough
+ * returns 0 for an address that is not the address of a slot. Also does nothing if the previous edge from this node already
+ * leads to `to`. Apart from that, a node can have the same edge several times. Sets `incomplete` if there is not enough
  * memory, or if there would be more than GRAPH_EDGES_MAX edges.
  */
 void graph_add(struct graph *graph, uint32_t to);
 
-/* Ends the edges of the last node. Returns false if the graph is incomplete. */
+/* Finishes the graph: after this call, no edge can be added. Returns false if the graph is incomplete. */
 bool graph_finish(struct graph *graph);
 
 /* The nodes that the edges of a node lead to; NULL if the node has no edges. The graph must be finished. */

@@ -24,7 +24,7 @@ struct graph_look {
  * Reads the heap, and then finds the paths. If options->stop is set, the process is stopped while its heap is read, but not
  * while the paths are found. Otherwise, if a collection has begun while the heap of a live process was read, reads the heap
  * again, a few times at most. Fails, among other reasons, if the process has ended, or if there is not enough memory. Call
- * graph_look_clear() also after a failure. The options and the session must exist until this call.
+ * graph_look_clear() also after a failure. The options and the session must exist until graph_look_clear() is called.
  */
 struct error *graph_look_begin(const struct heap_options *options, struct session *session, struct graph_look *ret);
 void graph_look_clear(struct graph_look *look);

@@ -1,5 +1,5 @@
 /*
- * Makes parts of the JSON that describes the references in a heap: its first members, and single values.
+ * Makes parts of the JSON that describes the references in a heap: the first members of the JSON, and single values.
  */
 #ifndef RBDUMP_HEAD_JSON_H
 #define RBDUMP_HEAD_JSON_H
@@ -20,7 +20,10 @@ struct json_t;
 struct json_t *head_json(const struct target_options *target, const struct heap_reading *reading, double pause_ms,
 			 bool collected);
 
-/* Make values. An integer above INT64_MAX becomes INT64_MAX. An empty text becomes null. head_json_text() clears `text`. */
+/*
+ * These functions make JSON values. An integer above INT64_MAX becomes INT64_MAX. An empty text becomes null.
+ * head_json_text() clears `text`.
+ */
 struct json_t *head_json_integer(uint64_t value);
 struct json_t *head_json_address(uint64_t address); /* 0: null */
 struct json_t *head_json_text(struct text *text);

@@ -9,7 +9,7 @@
 
 /*
  * Prints to standard output, or to options->output. On success, *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the
- * heap could not be read. Fails, among other reasons, if the layout lacks what is needed, or if the process would be
+ * heap could not be read. Fails, among other reasons, if the layout lacks a fact that is needed, or if the process would be
  * stopped for longer than `max_pause_ms`.
  */
 struct error *heap_main(const struct heap_options *options, enum exit_status *status);

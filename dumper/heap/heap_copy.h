@@ -4,9 +4,9 @@
  * batch, two threads copy the next two batches.
  *
  * After a collection has marked the live objects, Ruby sweeps the pages one by one while the program runs: Ruby frees the
- * objects that are not marked. Until a page is swept, its marks show which of its objects are dead. So rbdump copies the
- * marks of a page before its slots. If the collector is running right after rbdump has copied the marks, rbdump copies
- * the marks again, because the collector may have been sweeping the page.
+ * objects that are not marked. Until a page is swept, its marks show which of its objects are dead. So rbdump first
+ * copies the marks of a page, and then its slots. If the collector is running right after rbdump has copied the marks,
+ * rbdump copies the marks again, because the collector may have been sweeping the page.
  *
  * Based on Ruby's sources, 2.1.0 to 4.0.5 and head: gc.c; since 3.4: gc/default/default.c (gc_sweep_page, which clears
  * before_sweep first; NUM_IN_PAGE; gc_setup_mark_bits).
@@ -22,7 +22,8 @@
 struct heap_copy_page {
 	struct heap_page at;
 	const uint8_t *slots; /* NULL if the page is damaged, or if part of it could not be read */
-	bool swept;	      /* the page contains no dead objects of the last collection any more */
+	/* The last collection has swept the page: no dead objects are left in it. Also true if this is not known. */
+	bool swept;
 	/* A bit for each slot (see heap_copy_bit()); NULL if this Ruby has no such bits, or if they cannot be read. */
 	const uint8_t *marked, *pinned, *shady;
 	bool any_pinned, any_shady; /* at least one slot of the page has this bit */
@@ -64,7 +65,7 @@ size_t heap_copy_next(struct heap_copy *copy, const struct heap_copy_page **ret)
 
 /*
  * Returns how many of the given pages are still in the list of pages. If a page could not be read, and is no longer in
- * the list, Ruby has freed the page. The page then had no objects, because Ruby frees only pages without objects.
+ * the list, Ruby has freed the page. So the page contained no objects: Ruby frees only pages without objects.
  *   pages  the addresses of the given pages (heap_page.address), sorted
  * If the list cannot be read, returns the number of the given pages.
  */
@@ -77,14 +78,15 @@ size_t heap_copy_still_listed(const struct heap_copy *copy, const struct address
 bool heap_copy_list_moved(const struct heap_copy *copy);
 
 /*
- * Whether rbdump cannot distinguish dead objects from live objects in at least one page that was copied since
- * heap_copy_begin(): the collector was running, or marks could not be read. Call this function after the last batch.
+ * Whether rbdump cannot distinguish dead objects from live objects in at least one of the pages that were copied since
+ * heap_copy_begin(). The reason is that heap_copy_tells_dead() is false, that the collector was running, or that marks could
+ * not be read. Call this function after the last batch.
  */
 bool heap_copy_was_blind(const struct heap_copy *copy);
 
 /*
- * Copies the slots of a page of the last batch once more. Returns NULL if the slots cannot be read. The copy is valid
- * until the next call of this function.
+ * Copies the slots of a page again. The page must be in the batch that heap_copy_next() returned last. Returns NULL if the
+ * slots cannot be read. The copy is valid until the next call of this function.
  */
 const uint8_t *heap_copy_again(struct heap_copy *copy, const struct heap_copy_page *page);
 
@@ -93,7 +95,7 @@ const uint8_t *heap_copy_again(struct heap_copy *copy, const struct heap_copy_pa
 
 /*
  * Whether the bit of a slot is set.
- *   bits   one of the arrays of `page`; NULL: the bit is not set
+ *   bits   one of the arrays of bits in `page`; if it is NULL, the function returns false
  *   index  the number of the slot in its page
  */
 static inline bool heap_copy_bit(const struct heap_copy_page *page, const uint8_t *bits, uint64_t index)

@@ -7,9 +7,9 @@
  * group of objects, the comparison gives two results: how many objects were certainly there at that moment, and how many can
  * have been there at most. Dead objects, which a collection has not freed yet, are in groups of their own.
  *
- * These results can be wrong for a few objects, for two reasons. First, Ruby up to 3.0 frees some internal arrays and
- * strings itself, without a collection (rb_gc_force_recycle). Second, an object can change its class while it is being
- * made, or when Ruby hides it from the program.
+ * Both results of the comparison can be wrong for a few objects, for two reasons. First, Ruby up to 3.0 frees some internal
+ * arrays and strings itself, without a collection (rb_gc_force_recycle). Second, an object can change its class while it is
+ * being made, or when Ruby hides it from the program.
  */
 #ifndef RBDUMP_HEAP_COUNT_H
 #define RBDUMP_HEAP_COUNT_H
@@ -101,11 +101,12 @@ void heap_count_keep(struct heap_count *count);
 /* Restores the result that was kept last, and forgets the kept copy. Returns false if nothing was kept. */
 bool heap_count_restore(struct heap_count *count);
 
-/* Whether nothing has changed between the two readings: each slot had the same group at both readings. */
+/* Whether the two readings are the same: each slot was free at both, or had an object of the same group at both. */
 bool heap_count_is_same(const struct heap_count *count);
 
 /*
- * The range of the number of objects of a group, at the moment between the two readings.
+ * Sets `low` and `high`: at the moment between the two readings, the group had at least `low` and at most `high` objects.
+ * If no two readings were compared, both are the number of objects that was counted.
  *   collected  a collection may have begun between the two readings
  *   old_stay   no old object was freed between the two readings
  */

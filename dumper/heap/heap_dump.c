@@ -60,12 +60,13 @@ static void tell_doubts(const struct session *session, const struct heap_walk *w
 	if (class_refs_lack(session->layout.layout))
 		note("%s", class_refs_lack(session->layout.layout));
 	if (result->empty > 0)
-		note("Slots that have no object, although something seems to refer to them (type NONE): %" PRIu64
-		     "; %s",
+		note("%" PRIu64
+		     " slots have no object, although something seems to refer to them (type NONE). For each of these "
+		     "slots, %s",
 		     result->empty,
-		     walk->runs ? "their objects were made or freed while the heap was read, or the words that contain "
-				  "their addresses are not references."
-				: "the words that contain their addresses are not references.");
+		     walk->runs ? "either an object was made or freed in it while the heap was read, or the words that "
+				  "contain its address are not references."
+				: "the words that contain its address are not references.");
 	if (progress_was_interrupted())
 		note("^C ended the reading, so only part of the heap was written.");
 	else if (walk->incomplete)

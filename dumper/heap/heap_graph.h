@@ -16,7 +16,7 @@
 #include "ruby/heap_roots.h"
 
 struct heap_graph {
-	struct graph graph; /* each node is a slot, and has the number of this slot (heap/slots.h); node 0: the roots */
+	struct graph graph; /* node N is the slot with the number N (heap/slots.h); node 0 stands for the roots */
 	struct census *census;
 	uint16_t *groups; /* for each node, its group in the census; CENSUS_FREE: the slot has no live object */
 	uint64_t *sizes; /* for each node, the bytes of its slot plus the bytes that its object owns outside the heap */
@@ -41,7 +41,8 @@ struct heap_graph {
 /*
  * Reads the heap, and makes the graph.
  *   roots  as read by heap_roots_read()
- * The caller frees `ret` with heap_graph_clear(), also after a failure. Sets the flags of the walk, as heap_walk_each() does.
+ * The caller frees `ret` with heap_graph_clear(), also after a failure. Sets `late`, `incomplete`, `blind` and `no_memory`
+ * of the walk, as heap_walk_each() does.
  */
 struct error *heap_graph_make(struct heap_walk *walk, struct heap_roots *roots, struct heap_graph *ret);
 void heap_graph_clear(struct heap_graph *graph);
@@ -53,8 +54,9 @@ const struct heap_root *heap_graph_root(const struct heap_graph *graph, const st
 bool heap_graph_is_held(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t fiber, uint32_t node);
 
 /*
- * Appends a description of the object of a node: see object_add_text(). If the slot now has an object of another class,
- * appends the class and the address of the node's earlier object, and says that this object is gone.
+ * Appends a description of the object of a node: see object_add_text(). If the slot does not contain an object of the same
+ * class any more, appends the class and the address of the object that was in the slot when the graph was made, and says
+ * that this object is gone.
  */
 void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node,
 			 struct text *text);
@@ -62,7 +64,7 @@ void heap_graph_add_text(const struct heap_graph *graph, const struct heap_walk 
 /* Whether a node is a class or a module. */
 bool heap_graph_is_module(const struct heap_graph *graph, const struct layout *layout, uint32_t node);
 
-/* Like heap_graph_add_text(), but without the address, so that the same class has the same text in all looks. */
+/* Like heap_graph_add_text(), but without the address, so that a class has the same text in every look at the heap. */
 void heap_graph_add_plain(const struct heap_graph *graph, const struct heap_walk *walk, uint32_t node,
 			  struct text *text);
 

@@ -31,7 +31,7 @@ static struct error *check_ruby(const struct session *session)
 		return lacks("a member of heap_page");
 	if (session->ruby.other_gc)
 		return error_create(EXIT_NO_RUBY,
-				    "%s %d uses another garbage collector than Ruby's own "
+				    "%s %d uses a garbage collector that is not Ruby's own "
 				    "(RUBY_GC_LIBRARY), and rbdump cannot read the heap of that collector",
 				    session->target->operations->name, session->target->pid);
 	return NULL;

@@ -12,7 +12,7 @@
 
 /*
  * Opens the process or the core. The caller closes it with session_close(). Fails, among other reasons, if the heap
- * cannot be read: the layout lacks a fact that is needed, or the garbage collector is not Ruby's own.
+ * cannot be read because the layout lacks a fact that is needed, or because the garbage collector is not Ruby's own.
  */
 struct error *heap_open(const struct target_options *from, struct session **ret);
 
@@ -33,8 +33,8 @@ void heap_open_print_nearest(const struct session *session, const char *prefix, 
 uint64_t heap_open_most_bytes(const struct target *target);
 
 /*
- * Sets the limits of a walk: how many bytes an object can own, and how many steps the walk can take. These limits
- * follow from heap_open_most_bytes().
+ * Sets the limits of a walk: how many bytes an object can own, and how many steps the walk can take. Both limits are
+ * computed from heap_open_most_bytes().
  */
 void heap_open_limit(const struct target *target, struct heap_walk *walk);
 

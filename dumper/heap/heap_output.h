@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 /*
- * Opens the output, calls `write`, and closes the output.
+ * Opens the output, calls `write`, and closes the output, unless it is standard output.
  *   path   NULL: standard output. A file is compressed if its name ends in .gz or .zst (packed_file.h)
  *   write  writes to the stream. Returns false if there is not enough memory. heap_output() checks the stream for errors
  */

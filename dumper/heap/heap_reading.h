@@ -1,10 +1,10 @@
 /*
- * One reading of a heap with its references. Prepares a walk over the objects (heap_walk.h) and a look at the roots
- * (ruby/heap_roots.h). All code that follows references from object to object uses this module.
+ * One reading of a heap with its references. This module prepares everything that is needed to visit the objects
+ * (heap_walk.h) and the roots (ruby/heap_roots.h). All code that follows references from object to object uses this module.
  *
- * The order: heap_reading_begin(), once. Then for each reading: heap_reading_prepare(), heap_reading_roots(), and
- * heap_walk_each() for the member `walk`. heap_reading_roots() and heap_walk_each() can be called in either order.
- * Finally heap_reading_clear(), also after a failure.
+ * The order of the calls: first heap_reading_begin(), once. Then for each reading: heap_reading_prepare(),
+ * heap_reading_roots(), and heap_walk_each() for the member `walk`. heap_reading_roots() and heap_walk_each() can be called
+ * in either order. Finally heap_reading_clear(), also after a failure.
  */
 #ifndef RBDUMP_HEAP_READING_H
 #define RBDUMP_HEAP_READING_H
@@ -16,7 +16,7 @@
 
 struct heap_reading {
 	const struct session *session;
-	struct ruby ruby;	 /* a copy of the session's Ruby, with its own snapshot */
+	struct ruby ruby;	 /* a copy of session->ruby, but with a separate snapshot */
 	struct data_files files; /* the variables of C code */
 	struct heap_walk walk;
 	struct heap_roots roots;
@@ -24,7 +24,7 @@ struct heap_reading {
 };
 
 /*
- * Reads the symbols of the files that the target has mapped. This reads no memory of the target, so call this function
+ * Reads the symbols of the files that the target has mapped. This function does not read the target's memory, so call it
  * before the target is stopped. The session must exist until heap_reading_clear(). Returns false if there is not enough
  * memory.
  */
@@ -45,9 +45,9 @@ bool heap_reading_prepare(struct heap_reading *reading, bool runs, uint64_t dead
 bool heap_reading_roots(struct heap_reading *reading);
 
 /*
- * Finds out whether a collection has begun since heap_reading_prepare(). If so, references that were read can lead to
- * slots that now contain other objects. *ret also receives true if Ruby does not show whether a collection has begun.
- * Returns false if there is not enough memory.
+ * Sets *ret to true if a collection has begun since heap_reading_prepare(), or if Ruby does not show whether one has
+ * begun. If a collection has begun, references that were read can lead to slots that now contain other objects. Returns
+ * false if there is not enough memory.
  */
 bool heap_reading_collected(const struct heap_reading *reading, bool *ret);
 

@@ -20,14 +20,14 @@ struct heap_walk {
 	memory_source *source;
 	void *context;
 	bool runs;
-	struct ruby lasting; /* like `ruby`, with a snapshot for what does not change: shapes, types, names */
+	struct ruby lasting; /* like `ruby`, but its snapshot is for data that does not change: shapes, types, names */
 	struct slots *slots; /* the slots of the pages that existed when the walk was prepared */
 	struct object_refs refs;
 	struct object_sizes sizes;
-	bool strings;	      /* the caller reads the bytes of Strings */
-	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC); the caller can change it */
+	bool strings;	      /* set by the caller: the walk also copies the bytes of Strings */
+	uint64_t deadline_ns; /* no page is read after this time (CLOCK_MONOTONIC); the caller can change this time */
 	bool late;	      /* the reading ended early, at the deadline or at ^C (progress.h) */
-	bool incomplete;      /* a page, or the list of pages, could not be read in time or at all */
+	bool incomplete;      /* part of the heap could not be read, or there was no time to read it */
 	bool blind;	      /* in some pages, it is not known which objects are dead */
 	bool no_memory;
 };
@@ -37,13 +37,13 @@ struct heap_object {
 	struct object_slot slot;
 	uint64_t flags;	       /* RBasic.flags */
 	uint64_t type;	       /* RUBY_T_ */
-	struct access *access; /* reads what is outside the slot */
+	struct access *access; /* reads memory outside the slot */
 	const struct heap_copy_page *page;
 	uint64_t index; /* the number of the slot in its page */
-	bool dead;	/* the last collection left the object unmarked, but has not swept its slot yet */
+	bool dead;	/* the last collection did not mark the object, but has not swept its slot yet */
 	/*
-	 * The target has changed the slot since it was copied. So the memory outside the slot, which was copied later,
-	 * can belong to another object.
+	 * The target has changed the slot since it was copied, or the slot could not be read again. So the memory outside
+	 * the slot, which was copied later, can belong to another object.
 	 */
 	bool changed;
 };

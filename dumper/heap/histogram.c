@@ -32,12 +32,13 @@ const char *histogram_doubt_name(enum heap_doubt doubt)
 const char *histogram_doubt_text(enum heap_doubt doubt)
 {
 	static const char *const texts[HEAP_DOUBTS] = {
-	    [HEAP_COLLECTED] = "A garbage collection began during each look, so the ranges are not certain.",
+	    [HEAP_COLLECTED] =
+		"A garbage collection began or was running during each look, so the ranges are not certain.",
 	    [HEAP_UNTOLD] = "It is not known when a garbage collection begins, so the ranges are not certain.",
 	    [HEAP_BLIND] = ("Some of the objects may be dead, and some of the objects that count as dead may be alive: "
 			    "the garbage collector was running, or this Ruby does not show which objects are dead."),
 	    [HEAP_MARKING] = "Some of the objects may be dead: a garbage collection is still marking.",
-	    [HEAP_TOO_MANY] = "There are too many classes: the classes of some objects are not shown.",
+	    [HEAP_TOO_MANY] = "There are too many kinds of objects: the classes of some objects are not shown.",
 	    [HEAP_PARTIAL] = "The heap is too large to compare all of it, so the ranges are not certain.",
 	    [HEAP_INTERRUPTED] = "^C ended the reading, so only part of the heap was read.",
 	    [HEAP_THREADS_RUNNING] = "A thread could not be stopped, so the numbers can contradict each other.",

@@ -10,10 +10,10 @@
 
 #include "heap/heap_count.h"
 
-/* The maximum number of paths that are kept for one class; in a comparison, for each of the two looks. */
+/* The maximum number of paths that are kept for one class. In a comparison of two looks, this number is doubled. */
 #define HISTOGRAM_PATHS_MAX 200
 
-/* The maximum number of sentences about paths: see graph_look_doubts(). */
+/* The maximum number of sentences that graph_look_doubts() returns. */
 #define HEAP_PATH_DOUBTS 5
 
 /* How a heap was read. */
@@ -25,11 +25,11 @@ enum heap_mode {
 
 /* What makes numbers uncertain. */
 enum heap_doubt {
-	HEAP_COLLECTED,	      /* unpaused: a collection has begun during each look */
+	HEAP_COLLECTED,	      /* unpaused: during every look, a collection began or was already marking */
 	HEAP_UNTOLD,	      /* unpaused: this Ruby, or the layout, does not show when a collection begins */
 	HEAP_BLIND,	      /* in some or all pages, it is not known which objects are dead */
 	HEAP_MARKING,	      /* a collection is still marking, so it is not known yet which objects are dead */
-	HEAP_TOO_MANY,	      /* there are more classes than groups, so the classes of some objects are not known */
+	HEAP_TOO_MANY,	      /* more kinds than groups (census.h): the classes of some objects are not known */
 	HEAP_PARTIAL,	      /* unpaused: the heap is too large to compare all of it */
 	HEAP_THREADS_RUNNING, /* stopped: a thread could not be stopped */
 	HEAP_INTERRUPTED,     /* the user has ended the reading */
@@ -53,14 +53,15 @@ struct heap_path {
 	uint64_t before; /* how many objects have a path with these steps in the earlier histogram */
 	/*
 	 * The earlier histogram does not have this path. It has only the paths with the most objects, so this path may
-	 * have been left out. `before` is then the greatest possible number, or `objects` if `objects` is less.
+	 * have been left out. In this case, `before` is the smaller of two numbers: the greatest possible number, and
+	 * `objects`.
 	 */
 	bool before_not_known;
 };
 
 struct heap_row {
 	char *name;	  /* of the class, or of the kind of internal objects */
-	const char *type; /* "T_STRING"; "?" if this Ruby has no such type */
+	const char *type; /* for example "T_STRING"; "?": this Ruby has no type with this number */
 	uint64_t objects, low, high;
 	uint64_t slot_bytes, owned_bytes, inexact;
 	uint64_t old, shady, pinned, dead;
@@ -73,8 +74,8 @@ struct heap_row {
 	 */
 	uint64_t least_before;
 	/*
-	 * The paths. The paths with the most objects come first; if both histograms have paths, the paths that grew
-	 * most come first. A row may have no paths.
+	 * The paths. The paths with the most objects come first; if the earlier histogram has paths, too, the paths that
+	 * grew most come first. A row may have no paths.
 	 */
 	struct heap_path *paths;
 	size_t nr_paths, paths_capacity;
@@ -84,26 +85,26 @@ struct histogram {
 	pid_t pid;
 	const char *core; /* the path of the core file; NULL if there is none */
 	const char *version, *description;
-	const char *layout_releases; /* the releases of the layout, if the layout is for other releases; else NULL */
+	const char *layout_releases; /* the releases that the layout is for; NULL: it is for this release */
 	enum heap_mode mode;
 	double seconds;	    /* how long it took to read the heap */
 	double pause_ms;    /* how long the process was stopped */
 	unsigned int looks; /* unpaused: how many pairs of readings there were */
 	/*
-	 * Why the counts, or their ranges, are not certain; 0: they are certain. If the process was not stopped, a
-	 * range that is not certain shows only what the two readings found.
+	 * Why the counts, or their ranges, are not certain; 0: they are certain. If the process was not stopped, a range
+	 * that is not certain counts only objects that at least one of the two readings found.
 	 */
 	unsigned int doubts; /* bits, 1 << enum heap_doubt */
 	bool incomplete;     /* part of the heap could not be read */
 	struct heap_totals totals;
-	struct heap_row *rows; /* the row with the most bytes first; with `has_before`, the row that grew most first */
+	struct heap_row *rows; /* first the row with the most bytes; if `has_before` is set, the one that grew most */
 	size_t nr_rows, rows_capacity;
-	bool no_ages, no_shady; /* this Ruby, or the layout, does not show which objects are old, or shady */
+	bool no_ages, no_shady; /* this Ruby, or the layout, does not show which objects are old, or which are shady */
 	bool has_before;	/* `before` of each row is set; the next three members describe the earlier histogram */
 	pid_t pid_before;
 	unsigned int doubts_before;
 	bool incomplete_before;
-	bool has_paths;	       /* paths were looked for */
+	bool has_paths;	       /* rbdump has searched for paths */
 	bool has_paths_before; /* the earlier histogram has paths, too: `before` of each path is set */
 	/* Sentences that say why paths can be wrong or missing. */
 	const char *path_doubts[HEAP_PATH_DOUBTS];
@@ -116,7 +117,7 @@ struct histogram {
  * "(unreadable class)". If another class is already at the address of the freed class, the row has the name of that
  * other class.
  *   ruby      for the names of the classes
- *   old_stay  no old object was freed between the two readings: as for heap_count_range()
+ *   old_stay  as for heap_count_range(): no old object was freed between the two readings
  * Returns false if there is not enough memory.
  */
 bool histogram_make(const struct ruby *ruby, const struct heap_count *count, bool old_stay, struct histogram *ret);
@@ -142,19 +143,19 @@ void histogram_merge(struct heap_row *into, const struct heap_row *row);
 bool histogram_add_path(struct heap_row *row, char *text, uint64_t objects, uint64_t before);
 
 /*
- * Sorts the paths of all rows. Keeps the paths with the most objects; if both histograms have paths, keeps the paths that
- * have grown most. In this case, also sorts the rows by the estimated growth of the bytes that their paths keep alive: the
- * row with the largest growth comes first. So garbage that was not freed yet does not hide a leak.
+ * Sorts the paths of all rows, and keeps the paths with the most objects. But if the earlier histogram has paths, too, keeps
+ * the paths that have grown most, and also sorts the rows by the estimated growth of the bytes that their paths keep alive:
+ * the row with the largest growth comes first. Garbage that was not freed yet has no paths, so it does not hide a leak.
  */
 void histogram_sort_paths(struct histogram *histogram);
 
 /*
- * How many more objects the paths of a row keep alive than before. Paths that keep fewer objects alive than before do not
- * count.
+ * How many more objects the paths of a row keep alive than in the earlier histogram. Paths that keep fewer objects alive
+ * than before do not count.
  */
 uint64_t histogram_kept_growth(const struct heap_row *row);
 
-/* This number is greater than the number of types. */
+/* The length of the array for histogram_types(). It is greater than the number of types. */
 #define HISTOGRAM_TYPES 64
 
 /*
@@ -172,7 +173,7 @@ int histogram_compare_names(const struct heap_row *a, const struct heap_row *b);
 /*
  * Writes a histogram.
  *   rows  the maximum number of rows that are written; 0: all. If `rows` is not 0, a comparison omits the rows that
- *         have not changed. One more row is written for the sum of the rows that are omitted
+ *         have not changed. If rows are omitted, one more row is written, with their sum
  */
 void histogram_text(const struct histogram *histogram, size_t rows, FILE *stream);
 

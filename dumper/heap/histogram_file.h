@@ -32,13 +32,13 @@ pid_t histogram_file_pid(const struct json_t *root);
 
 /*
  * Adds the paths of a class in the file to a row. Returns false if there is not enough memory.
- *   object  the class in the file
+ *   object  the element of the array of classes that contains the paths
  *   before  whether the file has the earlier of the two histograms
  */
 bool histogram_file_add_paths(const struct json_t *object, bool before, struct heap_row *row);
 
 /*
- * Makes a histogram from the content of a file. The texts of the histogram, other than those of rows, belong to `root`.
+ * Makes a histogram from the content of a file. `root` owns the texts of the histogram, except the texts of its rows.
  *   file  for messages
  *   root  as read by histogram_file_read()
  * The caller always calls histogram_clear(). Fails if there is not enough memory, or if an element of the array of

@@ -14,7 +14,7 @@ struct kinds {
 	const struct layout *layout;
 	uint64_t type_mask, type_imemo, type_data;
 	size_t flags_at, klass_at;
-	bool internal[OBJECT_TYPES]; /* types whose klass is not a class */
+	bool internal[OBJECT_TYPES]; /* for each type: in its objects, klass is not a class */
 };
 
 struct kinds kinds_read(const struct layout *layout);
@@ -31,13 +31,13 @@ static inline bool kinds_are_told_by(const struct kinds *kinds, uint64_t flags, 
 /*
  * Reads the kind of the object in a slot. Sets `dead` to false; the caller must find out whether the object is dead.
  * Returns false if the slot is free.
- *   slot  the slot's address is not used. If the slot has only the members of RBasic, `data_type` becomes 0
+ *   slot  `address` is not used. If `bytes` contains only the members of RBasic, `data_type` of *ret is 0
  */
 bool kinds_of(const struct kinds *kinds, const struct object_slot *slot, struct census_kind *ret);
 
 /*
- * Appends the name of a group: the name of its class, or of the kind of its internal objects. If the group has no such
- * name, appends the reason in parentheses.
+ * Appends the name of a group: the name of its class, or of the kind of its internal objects. If this name is not known,
+ * appends a text in parentheses, for example "(unreadable class)".
  *   number  the group's number in the census
  */
 void kinds_add_name(const struct ruby *ruby, const struct census_kind *kind, uint16_t number, struct text *text);

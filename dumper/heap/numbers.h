@@ -1,5 +1,5 @@
 /*
- * Numbers as people read them.
+ * Writes numbers as text that people can read easily.
  */
 #ifndef RBDUMP_NUMBERS_H
 #define RBDUMP_NUMBERS_H

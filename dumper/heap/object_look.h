@@ -34,10 +34,10 @@ struct object_edges {
 struct object_look {
 	const struct target_options *target;
 	uint64_t address; /* of the object */
-	size_t limit;	  /* how many references in each direction, and how many roots, are kept at most */
+	size_t limit;	  /* at most this many references in each direction, and this many roots, are kept */
 	bool json;
 	bool found;
-	/* What is kept about the object itself. */
+	/* What is known about the object itself. */
 	struct census_kind kind;
 	uint64_t flags, slot_size, owned;
 	bool size_known, refs_known, dead, shady, pinned;
@@ -53,8 +53,8 @@ struct object_look {
 };
 
 /*
- * Both functions write what is known. They read names from the target while they write. The caller checks the stream
- * for errors.
+ * The two functions below write what is known. They read names from the target while they write. The caller checks the
+ * stream for errors.
  */
 void object_look_text(struct object_look *look, FILE *stream);
 /* object_look_json() fails if there is not enough memory. */

@@ -66,7 +66,7 @@ static void print_facts(const struct object_look *look, const struct layout *lay
 	if (look->owned > 0)
 		fprintf(stream, ", owns %s%s bytes outside the slot", look->size_known ? "" : "at least ", owned);
 	else if (!look->size_known)
-		fputs(", and an unknown number of bytes outside the slot", stream);
+		fputs(", owns an unknown number of bytes outside the slot", stream);
 	fprintf(stream, "; %s",
 		!collections_have_ages(layout)		  ? "of an unknown age"
 		: collections_is_old(layout, look->flags) ? "old"

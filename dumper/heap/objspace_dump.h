@@ -1,9 +1,9 @@
 /*
  * Writes a heap in the format of Ruby's ObjectSpace.dump_all, for the tools that read this format. For each object,
  * there is one line of JSON with its address, type, class, references, size and flags. The line of a String also has
- * the value of the String. If the program records where objects are allocated, the line of an object also has this
- * place. Roots have lines of their own. The format is defined by ext/objspace/objspace_dump.c in Ruby's sources, 2.7.0
- * to 3.4.9.
+ * the value of the String, if the value is ASCII and not very long. If the program records where objects are allocated,
+ * the line of an object also has this place. Roots have lines of their own. The format is defined by
+ * ext/objspace/objspace_dump.c in Ruby's sources, 2.7.0 to 3.4.9.
  */
 #ifndef RBDUMP_OBJSPACE_DUMP_H
 #define RBDUMP_OBJSPACE_DUMP_H

@@ -14,8 +14,8 @@
 /* How long a process may be stopped by default, in ms. */
 #define HEAP_PAUSE_MS 500
 /*
- * The longest stop that the user can allow. It is shorter than SNAPSHOT_LIMIT_S, after which rbdump ends
- * (session/snapshot.h).
+ * The longest stop that the user can allow, in ms. It is shorter than SNAPSHOT_LIMIT_S: a stop of that length ends
+ * rbdump (session/snapshot.h).
  */
 #define HEAP_PAUSE_MS_MAX 4000
 
@@ -27,7 +27,7 @@ enum heap_wanted {
 	HEAP_DOMINATORS, /* how much memory each object keeps alive */
 };
 
-/* How the result is written. HEAP_OBJSPACE always has a format of its own. */
+/* How the result is written. HEAP_OBJSPACE ignores this: it always writes the format of ObjectSpace.dump_all. */
 enum heap_format {
 	HEAP_TEXT,
 	HEAP_JSON,

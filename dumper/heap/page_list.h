@@ -1,9 +1,9 @@
 /*
- * The list of the heap's pages, copied at one moment. While the program runs, Ruby adds pages to the list and removes
- * pages from it. Each time, Ruby moves the entries of the list that come after these pages (gc.c, heap_page_allocate
- * and heap_pages_free_unused_pages, v2_1_0 to v3_4_5). A copy that is made during such a move can lack a page that was
- * in the list all the time. So if the list has changed during the copy, rbdump copies the list again, a limited number
- * of times.
+ * A copy of the list of the heap's pages, as it was at one moment. While the program runs, Ruby adds pages to the list
+ * and removes pages from it. Each time, Ruby moves the entries of the list that come after these pages (gc.c,
+ * heap_page_allocate and heap_pages_free_unused_pages, v2_1_0 to v3_4_5). A copy that is made during such a move can
+ * lack a page that was in the list all the time. So if the list has changed while it was copied, rbdump copies the list
+ * again, a limited number of times.
  */
 #ifndef RBDUMP_PAGE_LIST_H
 #define RBDUMP_PAGE_LIST_H
@@ -13,7 +13,7 @@
 struct page_list {
 	struct memory *memory;
 	struct heap_pages pages; /* the state of a walk over the list */
-	bool moved;		 /* the list changed during each copy: pages can be missing */
+	bool moved;		 /* the list changed during each attempt to copy it: pages can be missing */
 	/*
 	 * For page_list_next(): `descriptions` is a copy of the descriptions of some pages. `ahead` is the number of
 	 * these pages that page_list_next() has not read yet.

@@ -52,7 +52,8 @@ static struct error *too_long(const struct heap_options *options, const struct s
 
 	if (enough <= HEAP_PAUSE_MS_MAX)
 		snprintf(advice, sizeof(advice), "give --max-pause %.0f, or ", enough);
-	return error_create(EXIT_FAILED, "process %d %s %.0f ms, which is more than %.0f ms; %somit --stop",
+	return error_create(EXIT_FAILED,
+			    "process %d %s %.0f ms, which is more than the permitted %.0f ms; %somit --stop",
 			    session->target->pid, how, ms, options->max_pause_ms, advice);
 }
 

@@ -23,12 +23,12 @@ void pause_estimate_begin(struct pause_estimate *ret);
  * stopped, in milliseconds.
  *
  * While the process is stopped, rbdump runs at a real-time priority, if this is permitted. With this priority, rbdump
- * does not wait for a CPU. If the priority is not permitted, the estimate is the elapsed time. If it is permitted, the
- * time for which this reading has waited for a CPU does not count, so the estimate is the CPU time of all threads of
- * rbdump. But if several threads of rbdump ran at the same time, the elapsed time can be shorter than the CPU time. If
- * it is shorter, the estimate is the elapsed time. The estimate is longer than the stop will be. An example from a
- * machine that also did other work: the reading took 165 ms of CPU time and 260 to 460 ms of elapsed time, and the stop
- * took 75 ms.
+ * does not wait for a CPU. If the priority is not permitted, the estimate is the elapsed time of the reading. If the
+ * priority is permitted, the time for which the reading has waited for a CPU does not count, so the estimate is the CPU
+ * time of all threads of rbdump. But if several threads of rbdump ran at the same time, the elapsed time can be shorter
+ * than the CPU time. If it is shorter, the estimate is the elapsed time. The estimate is longer than the stop will be. An
+ * example from a machine that also did other work: the reading took 165 ms of CPU time and 260 to 460 ms of elapsed time,
+ * and the stop took 75 ms.
  */
 double pause_estimate_end(const struct pause_estimate *estimate);
 
@@ -48,10 +48,10 @@ struct pause_work {
 
 /*
  * Reads a heap twice: first while the process runs, to find out how long a reading takes, and then while the process is
- * stopped, for at most options->max_pause_ms. Only the second reading counts.
+ * stopped, for at most options->max_pause_ms. Only the result of the second reading is used.
  *   ms  receives how long the process was stopped
- * Fails if a reading fails, if the process cannot be stopped, if the process would be stopped or was stopped for too
- * long, or if the user has ended the reading (progress.h).
+ * Fails if a reading fails, if the process cannot be stopped, if the stop would take or has taken longer than
+ * options->max_pause_ms, or if the user has ended a reading (progress.h).
  */
 struct error *pause_read(const struct heap_options *options, struct session *session, const struct pause_work *work,
 			 double *ms);

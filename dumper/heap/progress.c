@@ -40,7 +40,7 @@ bool progress_goes_on(uint64_t pages, uint64_t total)
 	if (next_ns != 0 && (now = monotonic_ns()) >= next_ns) {
 		number_text(pages, some);
 		number_text(total, all);
-		fprintf(stderr, "\r\033[Krbdump: %s of %s pages of the heap; ^C prints what was read", some, all);
+		fprintf(stderr, "\r\033[Krbdump: %s of %s pages of the heap; ^C ends the reading", some, all);
 		next_ns = now + EVERY_NS;
 		shown = true;
 	}

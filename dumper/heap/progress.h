@@ -1,7 +1,7 @@
 /*
  * Shows how much of a heap has been read. If the reading takes longer than a second, and standard error is a terminal,
- * rbdump shows the progress in a line on that terminal. ^C ends the reading early: rbdump then prints what it has read
- * so far. With --stop, rbdump then prints only an error. A second ^C ends rbdump.
+ * rbdump shows the progress in a line on that terminal. ^C ends the reading early, and rbdump prints what it has read so
+ * far. But with --stop, rbdump prints only an error after ^C. A second ^C ends rbdump.
  *
  * Only one reading at a time is possible, because the state is global.
  */

@@ -10,7 +10,8 @@
 
 /*
  * Looks at the references of the heap (graph_look.h), and adds the paths with the most objects to the rows. In a
- * comparison, a path that both histograms have becomes one path of the row. Fails if graph_look_begin() fails.
+ * comparison, a path that both histograms have becomes one path of the row. Fails if graph_look_begin() fails, or if
+ * there is not enough memory.
  */
 struct error *row_paths_add(const struct heap_options *options, struct session *session, struct histogram *histogram);
 

@@ -1,7 +1,7 @@
 /*
  * Sums that do not wrap around. A hostile target can have many objects that each claim to own all of the target's
- * memory, and a file that a heap is compared with can contain any numbers. A sum that would be greater than SUM_MAX is
- * SUM_MAX, so the difference of two sums fits into an int64_t.
+ * memory, and a file that a heap is compared with can contain any numbers. If a sum would be greater than SUM_MAX, the
+ * result is SUM_MAX. So the difference of two sums fits into an int64_t.
  */
 #ifndef RBDUMP_SUMS_H
 #define RBDUMP_SUMS_H

@@ -1,6 +1,6 @@
 /*
  * The rows in which a tree of a heap's objects (heap/tree.h) is shown. A heap can have millions of objects, so the children
- * of a row are merged by class, and a row stands for many objects. Only an object whose subtree has a large part of the
+ * of a row are merged by class, and a row can stand for many objects. Only an object whose subtree has a large part of the
  * whole weight gets a row of its own. Rows with little weight are left out. A linked list is one row.
  */
 #ifndef RBDUMP_TREE_ROWS_H
@@ -11,7 +11,7 @@
 
 /* A row stands for one object with a large part of the weight, or for all other objects of one group below the same row. */
 struct tree_row {
-	uint32_t parent; /* the object of the row above; 0: the roots; GRAPH_NONE: more than one object */
+	uint32_t parent; /* the object of the row above; 0: the roots; GRAPH_NONE: the row above has several objects */
 	uint32_t node;	 /* the object; GRAPH_NONE: more than one object */
 	uint16_t group;	 /* in the census */
 	uint64_t objects, weight;
@@ -25,13 +25,13 @@ struct tree_writer {
 	 */
 	void (*begin)(void *context, const struct tree_row *row, unsigned int depth);
 	/*
-	 * The object of the row that began last is the first object of a linked list, which has `more` further objects. The
-	 * next rows are below the last object of the list.
+	 * The row that began last is for one object. This object is the first object of a linked list, and `more` further
+	 * objects follow it. The next rows are below the last object of the list.
 	 */
 	void (*list)(void *context, uint64_t more, unsigned int depth);
 	/* Other rows with enough weight are left out here, because there would be too many rows or too many levels. */
 	void (*left_out)(void *context, unsigned int depth);
-	/* Of the rows that have not ended yet, the row that began last ends. */
+	/* A row ends: of all rows that have not ended yet, it is the row that began last. */
 	void (*end)(void *context);
 	void *context;
 };
@@ -42,7 +42,7 @@ struct tree_rows {
 	const struct tree *tree;
 	const uint64_t *weights; /* of each subtree */
 	uint64_t total;		 /* the whole weight */
-	size_t rows;		 /* the maximum number of rows directly below one row; 0: all with enough weight */
+	size_t rows;		 /* the maximum number of rows directly below one row; 0: all rows with enough weight */
 	unsigned int depth;	 /* the maximum number of levels */
 };
 

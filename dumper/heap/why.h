@@ -1,6 +1,6 @@
 /*
  * `rbdump heap --why` and `--dominators`: what keeps objects alive. Stops a live process if options->stop is set.
- * Otherwise, if a collection has begun while the heap was read, reads the heap again, a few times at most.
+ * Otherwise, if a garbage collection has begun while the heap was read, reads the heap again, a few times at most.
  */
 #ifndef RBDUMP_WHY_H
 #define RBDUMP_WHY_H
@@ -9,9 +9,9 @@
 #include "session/session.h"
 
 /*
- * Prints a shortest path from the roots to the object at options->why_address. If this address is 0, prints the
- * shortest paths to all objects of the class, or of the kind of internal objects, that options->why names. On success,
- * *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read.
+ * Prints a shortest path from the roots to the object at options->why_address. If this address is 0, options->why is the
+ * name of a class, or of a kind of internal objects. In this case, prints the shortest paths to all objects of this class
+ * or kind. On success, *status receives EXIT_COMPLETE, or EXIT_PARTIAL if part of the heap could not be read.
  */
 struct error *heap_why(const struct heap_options *options, struct session *session, enum exit_status *status);
 

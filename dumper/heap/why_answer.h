@@ -17,9 +17,9 @@
 
 struct why_answer {
 	struct graph_look *look;
-	/* A path to one object, if `object` is not 0. */
+	/* If `object` is not 0, the answer is a path to one object. */
 	uint32_t object; /* its node */
-	uint32_t *path;	 /* the nodes of the path, without node 0; the last is `object` */
+	uint32_t *path;	 /* the nodes of the path, without node 0; the last node is `object` */
 	size_t length;	 /* 0: no path leads to the object */
 	/*
 	 * If `object` is 0, the answer is a tree. If `name` is NULL, this is the tree of the dominators. If `name` is

@@ -8,8 +8,8 @@ static struct error *cannot_sample(pid_t pid)
 {
 	if (errno == E2BIG)
 		return error_create(
-		    EXIT_FAILED, "the kernel cannot sample process %d: too many processes are recorded (at most 1024)",
-		    pid);
+		    EXIT_FAILED,
+		    "the kernel cannot sample process %d: too many processes are recorded (the maximum is 1024)", pid);
 	return error_create(EXIT_FAILED, "the kernel cannot sample process %d: %s", pid, strerror(errno));
 }
 

@@ -68,11 +68,10 @@ static struct error *refused(int errnum)
 		return error_create(EXIT_NO_PERMISSION,
 				    "the kernel does not let rbdump sample in the kernel; run rbdump as root, or with "
 				    "the capabilities CAP_BPF and CAP_PERFMON");
-	return error_create(
-	    EXIT_FAILED,
-	    "rbdump cannot sample in the kernel (Linux 5.15 or later is needed): the kernel refuses the "
-	    "program: %s",
-	    strerror(errnum));
+	return error_create(EXIT_FAILED,
+			    "rbdump cannot sample in the kernel (Linux 5.15 or later is needed): the kernel refuses "
+			    "rbdump's BPF program: %s",
+			    strerror(errnum));
 }
 
 /* The kernel's own words are not for users. */

@@ -12,8 +12,8 @@
 #include <linux/types.h>
 
 /*
- * The maximum sizes, in bytes, of the execution context and of the garbage collector's state in a record. Both sizes
- * are powers of two.
+ * In a record, the copied part of the execution context and the state of the garbage collector have at most these
+ * sizes, in bytes. Both sizes are powers of two.
  */
 #define KERNEL_EC_MAX	       1024u
 #define KERNEL_COLLECTIONS_MAX 2048u
@@ -43,8 +43,8 @@ enum kernel_where_pthread { KERNEL_NOWHERE, KERNEL_IN_THREAD, KERNEL_IN_NATIVE }
 enum kernel_where_current { KERNEL_NO_CURRENT, KERNEL_CURRENT_EC, KERNEL_CURRENT_THREAD };
 
 /*
- * Which kinds of records end a call of kernel_ring_wait(), in addition to KERNEL_UNKNOWN. If a record ends the wait,
- * the sampled thread wakes rbdump. This wake-up takes about 6 us of the thread's time.
+ * Which kinds of records end a call of kernel_ring_wait(), in addition to KERNEL_UNKNOWN. When a record of such a kind
+ * is written, the sampled thread wakes rbdump. This wake-up takes about 6 us of the sampled thread's time.
  */
 enum kernel_wakes {
 	KERNEL_WAKES_NONE,
@@ -63,17 +63,17 @@ struct kernel_facts {
 	__u32 vm_stack, words, cfp; /* offsets of 8-byte words in the copied part of the execution context */
 	__u32 wakes;		    /* enum kernel_wakes */
 	/*
-	 * Where the pthread_t of a thread is. This pthread_t must be equal to the fs_base of the native thread. With
-	 * KERNEL_IN_THREAD, the pthread_t is in the rb_thread_t, at the offset `pthread`. With KERNEL_IN_NATIVE, the
-	 * pthread_t is in another struct, at the offset `pthread`. The word at the offset `native` in the rb_thread_t
-	 * points to that struct.
+	 * Where Ruby stores the pthread_t of a thread. The program checks that this pthread_t is equal to the fs_base of
+	 * the native thread. With KERNEL_IN_THREAD, the pthread_t is in the rb_thread_t, at the offset `pthread`. With
+	 * KERNEL_IN_NATIVE, the pthread_t is in another struct, at the offset `pthread`. The word at the offset `native`
+	 * in the rb_thread_t points to that struct.
 	 */
 	__u32 where_pthread, native, pthread;
 	/*
 	 * `current`: the distance from fs_base to the word that `where_current` describes. `ec_thread`: if
-	 * `where_current` is KERNEL_CURRENT_EC, the offset of the pointer to the rb_thread_t in an execution context. A
-	 * thread has ended if (word >> status_shift & status_mask) == status_ended, where `word` is the word at the
-	 * offset `thread_words[0]` in the rb_thread_t.
+	 * `where_current` is KERNEL_CURRENT_EC, the offset at which an execution context contains the pointer to the
+	 * rb_thread_t. A thread has ended if (word >> status_shift & status_mask) == status_ended, where `word` is the
+	 * word at the offset `thread_words[0]` in the rb_thread_t.
 	 */
 	__u32 where_current, ec_thread;
 	__s32 current;
@@ -96,7 +96,7 @@ enum kernel_kind {
 	 * thread that is preempted (EARLY_MAX in threads.bpf.h)
 	 */
 	KERNEL_CLOCK = 1,
-	KERNEL_WAIT_STACK, /* struct kernel_record: stack of a thread that leaves its CPU; the next KERNEL_OUT says why */
+	KERNEL_WAIT_STACK, /* struct kernel_record: stack of a thread that leaves its CPU; its next KERNEL_OUT says why */
 	KERNEL_OUT,	   /* struct kernel_switch: a thread has left its CPU */
 	KERNEL_IN,	   /* struct kernel_switch: a thread was given a CPU */
 	KERNEL_UNKNOWN,	   /* struct kernel_head: the thread `tid` has run, but its Ruby thread is not known */
@@ -106,7 +106,7 @@ struct kernel_head {
 	__u64 time_ns; /* by CLOCK_MONOTONIC */
 	__u32 tid;     /* the thread's id in rbdump's pid namespace */
 	__u32 kind;    /* enum kernel_kind */
-	__u32 lost;    /* how many records of this thread have been lost so far: `lost` of struct kernel_thread */
+	__u32 lost;    /* how many records of this thread have been lost so far (`lost` of struct kernel_thread) */
 	__u32 unused;
 };
 
@@ -126,7 +126,8 @@ struct kernel_switch {
 	__u32 waker_pid, waker_tid;
 	/*
 	 * The members below are set only in records of the kind KERNEL_OUT. `task_state` is 0 if the thread could still
-	 * run. Otherwise, `task_state` is the kind of wait (TASK_... in the kernel's include/linux/sched.h).
+	 * run. If `task_state` is TASK_DEAD, the thread has ended. Any other value is the kind of wait (TASK_... in the
+	 * kernel's include/linux/sched.h).
 	 */
 	__u32 task_state;
 	__s32 syscall;	/* the number of the system call that the thread is in; -1: no system call */
@@ -152,7 +153,7 @@ enum kernel_record_flags {
  * - a part of the execution context;
  * - the state of the garbage collector;
  * - the control frames, from the innermost frame to the end of the stack;
- * - the values, from the beginning of the stack to the end of the highest environment;
+ * - the values, from the beginning of the stack to the end of the environment with the highest address;
  * - the innermost part of the native stack: it begins at the address in the stack pointer;
  * - an address in each function of the kernel that the thread was in, the innermost function first.
  */
@@ -160,9 +161,9 @@ struct kernel_record {
 	struct kernel_head head;
 	__u32 flags; /* enum kernel_record_flags */
 	__u32 unused;
-	__u64 word; /* the word at the offset `thread_words[1]` (struct kernel_facts); 0 if the word cannot be read */
+	__u64 word; /* the rb_thread_t's word at the offset `thread_words[1]` (struct kernel_facts); 0: not readable */
 	__u64 thread, ec;
-	__u64 thread_word; /* the word at the offset `thread_word` (struct kernel_facts) */
+	__u64 thread_word; /* the rb_thread_t's word at the offset `thread_word` (struct kernel_facts) */
 	__u64 fs_base;
 	__u64 registers[KERNEL_REGISTERS];
 	__u32 ec_length, collections_length, frames_length, values_length, native_length,
@@ -181,7 +182,7 @@ struct kernel_record {
  */
 enum { KERNEL_LEAVES_WAITING, KERNEL_LEAVES_RUNNABLE, KERNEL_LEAVES };
 
-/* The probabilities that the stack of a thread is copied when the thread leaves its CPU, multiplied by 2^32 - 1. */
+/* The probabilities, multiplied by 2^32 - 1, that the stack of a thread is copied when the thread leaves its CPU. */
 struct kernel_chances {
 	__u32 of[KERNEL_LEAVES];
 };
@@ -198,16 +199,17 @@ struct kernel_thread {
 	__u64 lost;		       /* the number of records lost since this entry for the thread was made */
 	__u64 ended;		       /* the last rb_thread_t whose end was reported for this native thread; 0: none */
 	/*
-	 * `told_ns`: if `thread` is 0, the time when the program last wrote a record KERNEL_UNKNOWN for the native
-	 * thread, or first noted that it does not know the Ruby thread. `times`: the program writes the next record
-	 * KERNEL_UNKNOWN at the time `told_ns` + (AGAIN_NS << `times`) or later; in this formula, a `times` above
-	 * TIMES_MAX counts as TIMES_MAX (threads.bpf.h).
+	 * `told_ns` is used only if `thread` is 0. It is the time of the last record KERNEL_UNKNOWN for the native thread.
+	 * Before the first such record, it is the time when the program noted that it does not know the Ruby thread, or 0
+	 * if the native thread had a Ruby thread that has ended. `times`: the program writes the next record KERNEL_UNKNOWN
+	 * at the time `told_ns` + (AGAIN_NS << `times`) or later; in this formula, a `times` above TIMES_MAX counts as
+	 * TIMES_MAX (threads.bpf.h).
 	 */
 	__u64 times, told_ns;
 	/*
-	 * `found`: not 0 if the program itself has found `thread`. `early`: how many more times the stack may be copied
-	 * because the thread is preempted (EARLY_MAX in threads.bpf.h). When the clock interrupts the thread, `early`
-	 * becomes 0.
+	 * `found`: not 0 if the program itself has found `thread`. `early`: how many more records KERNEL_CLOCK may be
+	 * written because the thread is preempted (EARLY_MAX in threads.bpf.h). When the clock interrupts the thread,
+	 * `early` becomes 0.
 	 */
 	__u32 found, early;
 };

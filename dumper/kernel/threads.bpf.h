@@ -1,8 +1,8 @@
 /*
  * Finds out which process and which Ruby thread a task belongs to. The process is identified by the ids of the task in
  * rbdump's pid namespace. Either rbdump tells the program the Ruby thread, or the program reads the Ruby thread from
- * the thread-local storage of the native thread. This header also defines the BPF maps that contain what is known about
- * processes and threads.
+ * the thread-local storage of the native thread. This header also defines the BPF maps that contain what the program knows
+ * about processes and threads.
  *
  * The programs for the clock and for sched_process_exit examine only the current task of their CPU. The programs for
  * sched_switch also examine the next task of their CPU. The programs for sched_waking and sched_wakeup examine the task
@@ -35,20 +35,21 @@
 #define PF_IO_WORKER 0x10
 
 /*
- * The program reports unknown threads to rbdump. The program repeats each report as long as the thread is still
- * unknown. The second report follows at least AGAIN_NS after the first report. With each further report, this time
- * doubles, up to AGAIN_NS << TIMES_MAX. If the program can find Ruby threads itself, hardly any unknown thread is a
- * Ruby thread. In this case, the program does not report a thread at once: it waits at least AGAIN_NS << TIMES_FOUND from
- * the moment when it noted the thread. After each report, the time until the next report doubles, too, up to
- * AGAIN_NS << TIMES_MAX.
+ * A native thread is unknown if the program does not know which Ruby thread it runs. The program reports unknown threads
+ * to rbdump, and repeats each report as long as the thread is still unknown. The second report follows at least AGAIN_NS
+ * after the first report. With each further report, this time doubles, up to AGAIN_NS << TIMES_MAX.
+ *
+ * If the program can find Ruby threads itself, hardly any unknown thread runs a Ruby thread. In this case, when the
+ * program sees an unknown thread for the first time, it does not report the thread at once: it waits at least
+ * AGAIN_NS << TIMES_FOUND. After each report, the time until the next report doubles, too, up to AGAIN_NS << TIMES_MAX.
  */
 #define AGAIN_NS    10000000ull
 #define TIMES_MAX   6
 #define TIMES_FOUND 4
 
 /*
- * The maximum number of times that the stack of a new thread is copied because the thread is preempted. After the clock
- * has interrupted the thread for the first time, its stack is no longer copied for this reason.
+ * The maximum number of records KERNEL_CLOCK that are written for a new thread because the thread is preempted. After the
+ * clock has interrupted the thread for the first time, a preemption no longer causes such a record.
  */
 #define EARLY_MAX 3
 
@@ -136,7 +137,7 @@ struct ids {
 	__u32 pid, tid;
 };
 
-/* Returns the pid and the tid of a task in rbdump's pid namespace, or 0 for an id that is not in this pid namespace. */
+/* Returns the pid and the tid that a task has in rbdump's pid namespace. An id is 0 if the task has no such id there. */
 static __always_inline struct ids ids_of(struct task_struct *task)
 {
 	if (level == 0)
@@ -153,7 +154,7 @@ static __always_inline void tell_unknown(const struct ids *ids, __u64 now_ns, vo
 }
 
 /*
- * Notes that the program does not know a native thread. If the program cannot find Ruby threads itself, this function
+ * Notes that a native thread is unknown (see AGAIN_NS). If the program cannot find Ruby threads itself, this function
  * also reports the native thread to rbdump. Otherwise, note_again() reports the native thread later, if the native
  * thread is still unknown then.
  */
@@ -332,8 +333,8 @@ static __always_inline struct kernel_thread *note_current(const struct ids *ids,
 /*
  * Returns what the program knows about the current native thread, or NULL if the program does not know the Ruby thread
  * of this native thread, or if that Ruby thread has ended.
- *   unreadable  receives 1 if it is not certain that the native thread still runs this Ruby thread, because memory
- *               cannot be read; otherwise receives 0
+ *   unreadable  receives 1 if memory cannot be read, so that it is not certain that the native thread still runs this
+ *               Ruby thread; otherwise receives 0
  */
 static __always_inline struct kernel_thread *known_thread(struct task_struct *task, const struct ids *ids,
 							  const struct kernel_facts *facts, struct kernel_counts *count,

@@ -37,11 +37,11 @@ enum layout_source {
 
 struct layout_member {
 	bool present;
-	uint8_t shift;	     /* bitfield: position of its lowest bit in the `size` little-endian bytes at `offset` */
+	uint8_t shift;	     /* bitfield: position of its lowest bit in the little-endian number at `offset` */
 	uint8_t width;	     /* bitfield: the number of its bits; 0 if the member is not a bitfield */
 	uint32_t offset;     /* in bytes, from the start of the struct */
 	uint32_t size;	     /* in bytes; 0 for a flexible array */
-	uint8_t alternative; /* the name that this Ruby uses: an index into `names` of the member's layout_spec */
+	uint8_t alternative; /* the name that this Ruby uses, as an index into `names` of the member's layout_spec */
 };
 
 struct layout_number {
@@ -52,11 +52,14 @@ struct layout_number {
 
 struct layout_symbol {
 	bool present;
-	uint8_t alternative; /* the name that this Ruby uses: an index into `names` of the symbol's layout_spec */
+	uint8_t alternative; /* the name that this Ruby uses, as an index into `names` of the symbol's layout_spec */
 	uint64_t address;    /* address in the ELF file */
 };
 
-/* A torn window: a range of code, [low, high), that changes a stack. `low` and `high` are addresses in the ELF file. */
+/*
+ * A torn window: a range of code that changes a stack. The range begins at `low`, and ends before `high`. Both are addresses
+ * in the ELF file.
+ */
 struct layout_window {
 	enum layout_window_id id;
 	uint64_t low, high;
@@ -88,7 +91,7 @@ struct layout {
 	struct layout_window *windows;
 	size_t nr_windows;
 
-	/* For each struct, the name that this Ruby uses: an index into `names` of the struct's layout_spec. */
+	/* For each struct, the name that this Ruby uses, as an index into `names` of the struct's layout_spec. */
 	uint8_t struct_alternative[LAYOUT_STRUCTS];
 };
 
@@ -104,7 +107,7 @@ struct layout_spec {
 	 * element of `names`
 	 */
 	const char *label;
-	const char *purpose; /* the reason why rbdump reads the fact, in one line; empty for structs */
+	const char *purpose; /* what the fact means, or what rbdump uses it for, in one line; empty for structs */
 	bool required;
 	int parent; /* for a member: the id of its struct; otherwise -1 */
 };

@@ -1,6 +1,6 @@
 /*
- * The reader and the writer of layout files share these definitions: the words in the header of a layout file, the
- * bytes that a line may contain, and the digest of the facts. The format is described in doc/layout-format.md.
+ * The reader and the writer of layout files share these definitions: the names of the header lines, the bytes
+ * that a line may contain, and the digest of the facts. The format is described in doc/layout-format.md.
  */
 #ifndef RBDUMP_LAYOUT_WORDS_H
 #define RBDUMP_LAYOUT_WORDS_H

@@ -7,7 +7,7 @@
 #include "memory/footprint.h"
 #include "memory/memory.h"
 
-/* Marks the pages of a footprint as wanted (memory_want()). */
+/* Calls memory_want() for all bytes of a footprint. */
 void footprint_want(const struct footprint *footprint, struct memory *memory);
 
 /*

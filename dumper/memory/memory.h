@@ -27,8 +27,8 @@ struct memory;
 
 /*
  * Creates an empty snapshot. Returns NULL if there is not enough memory.
- *   source, context  the function that is the source of pages (page.h), and its first argument. The snapshot calls this
- *                    function only during calls of functions in this header
+ *   source, context  the function that is the source of pages (page.h), and its first argument. The source is called
+ *                    only while a function of this header runs
  *   max_pages        the maximum number of pages in the snapshot; a read that needs more pages fails
  */
 struct memory *memory_create(memory_source *source, void *context, size_t max_pages);
@@ -48,8 +48,8 @@ bool memory_read(struct memory *memory, uint64_t address, void *buffer, size_t l
 /*
  * Sets a time limit for reads. The time is counted from this call on. When the time is over, each read fails
  * immediately. The limit also ends loops that follow pointers in the target's data, because each step of such a loop
- * needs a read. The limit does not apply to memory_prefetch(), memory_fetch(), memory_copy_again(), or the pages that
- * memory_has_changed() reads again.
+ * needs a read. The limit does not apply to memory_prefetch(), memory_fetch() and memory_copy_again(). It also does not
+ * apply when memory_has_changed() reads pages again.
  *   limit_ns  the limit in nanoseconds; 0: no limit
  */
 void memory_limit(struct memory *memory, long limit_ns);
@@ -101,9 +101,9 @@ void memory_prefetch(struct memory *memory);
 
 /*
  * Whether the `length` bytes at `address` in the target differ from their copy in the snapshot. If memory_copy_again()
- * has copied all pages that contain these bytes, the function compares the first copy with the second copy. Otherwise,
- * the function reads the pages again from the target. The copies in the snapshot do not change. Also returns true if
- * the bytes cannot be read.
+ * has made a second copy of all pages that contain these bytes, the function compares the two copies. Otherwise, the
+ * function reads the pages again from the target. The copies in the snapshot do not change. Also returns true if the
+ * bytes cannot be read.
  */
 bool memory_has_changed(struct memory *memory, uint64_t address, size_t length);
 
@@ -123,8 +123,8 @@ size_t memory_lacked(const struct memory *memory);
 
 /*
  * A snapshot can contain data from two moments. At the first moment, rbdump copies the data that can change while the
- * target's threads run. At this moment, the target is stopped, or rbdump copies the data twice to detect changes. Data
- * that lasts (code, names) is copied later. These are the steps:
+ * target's threads run. Either the target is stopped at that moment, or rbdump copies the data twice to detect changes.
+ * Data that lasts (code, names) is copied later. These are the steps:
  *
  *   1. While the target runs, read all data that is needed. These reads show which pages contain data that changes.
  *   2. Call memory_forget_changing(). Stop the target, and call memory_prefetch(). This call copies the pages with data
@@ -134,7 +134,7 @@ size_t memory_lacked(const struct memory *memory);
  *      read fails, and memory_missed() counts the failure.
  *
  * If the target is not stopped in step 2 (see above), call memory_copy_again() at the end of step 2. After that,
- * memory_has_changed() returns whether given bytes changed during step 2.
+ * memory_has_changed() returns whether the bytes of a range changed during step 2.
  *
  * Data that lasts is copied after the first moment. The caller must find out whether this data was the same at the
  * first moment (ruby/collections.h).
@@ -168,10 +168,10 @@ void memory_seal_changing(struct memory *memory);
 /*
  * Call this function between memory_forget_changing() and memory_seal_changing(). All pages that were copied since
  * memory_forget_changing() are copied a second time, in one call of the source. Until memory_forget() or
- * memory_forget_changing() is called, memory_has_changed() returns whether given bytes changed between the two copies.
- * After memory_seal_changing(), data that lasts is read from the second copy. The second copy also contains the objects
- * that Ruby created while the first copy was made, so it contains everything that the first copy can refer to. A page
- * that cannot be read again counts as unreadable. Returns false if there is not enough memory.
+ * memory_forget_changing() is called, memory_has_changed() returns whether the bytes of a range differ between the two
+ * copies. After memory_seal_changing(), data that lasts is read from the second copy. The second copy also contains the
+ * objects that Ruby created while the first copy was made, so it contains everything that the first copy can refer to.
+ * A page that cannot be read again counts as unreadable. Returns false if there is not enough memory.
  */
 bool memory_copy_again(struct memory *memory);
 
@@ -193,8 +193,9 @@ void memory_seal(struct memory *memory);
 /*
  * The number of reads from the sealed snapshot that failed because a page had not been copied. After
  * memory_seal_changing(), the function counts only failed reads of changing data. A read of changing data fails if a
- * page that it needs was not copied before memory_seal_changing(). These functions reset the number to 0:
- * memory_fetch(), the functions that seal the snapshot, and the functions that forget pages.
+ * page that it needs was not copied before memory_seal_changing(). Reads that fail because of memory_hold() are always
+ * counted, for both kinds of data. These functions reset the number to 0: memory_fetch(), the functions that seal the
+ * snapshot, and the functions that forget pages.
  */
 size_t memory_missed(const struct memory *memory);
 
@@ -214,8 +215,8 @@ void memory_want(struct memory *memory, uint64_t start, uint64_t end);
 /*
  * Copies all pages that are marked as wanted, in as few system calls as possible. Between memory_forget_changing() and
  * memory_seal_changing(), copies only wanted pages with data that changes. After memory_seal_changing(), copies only
- * wanted pages with data that lasts. The reads of the previous pass have shown which pages contain data that lasts.
- * Each call of memory_forget() or memory_seal_changing() begins a new pass. Pages that were already copied are not
+ * wanted pages with data that lasts. Each call of memory_forget() or memory_seal_changing() begins a new pass. The
+ * reads of the previous pass have shown which pages contain data that lasts. Pages that were already copied are not
  * copied again, and a sealed snapshot stays sealed. So a search can seal the snapshot, read the pages that are present,
  * fetch the missing pages, and continue. Returns how many pages the function tried to copy; 0 if there is not enough
  * memory.

@@ -24,8 +24,8 @@ struct page {
 	enum page_state state;
 	bool fresh; /* the page was copied between memory_forget_changing() and memory_seal_changing() */
 	/*
-	 * Which kinds of data were read from the page in this pass, and in the previous pass. Each kind has one bit:
-	 * 1 << enum memory_kind.
+	 * Which kinds of data were read from the page in the current pass (see memory_fetch()), and in the previous
+	 * pass. Each kind has one bit: 1 << enum memory_kind.
 	 */
 	uint8_t reads, reads_before;
 };
@@ -51,7 +51,7 @@ struct memory {
 	size_t copied; /* the number of pages that reads have copied */
 
 	clockid_t clock;
-	long limit_ns; /* the time limit, counted from `limited` on with `clock`; 0: no limit */
+	long limit_ns; /* the time limit, which begins at `limited`, a time of `clock`; 0: no limit */
 	struct timespec limited;
 	unsigned int reads; /* number of reads since the clock was last read */
 	bool over;
@@ -71,7 +71,7 @@ struct memory {
 	const void *lacks_context;
 	size_t lacked;
 
-	/* What memory_forget() or memory_forget_changing() has prepared: */
+	/* memory_forget() and memory_forget_changing() prepare these members for memory_prefetch(). */
 	uint64_t *plan; /* addresses, ascending */
 	bool *plan_ok;
 	size_t plan_count;
@@ -97,7 +97,7 @@ struct page *memory_find_page(const struct memory *memory, uint64_t number);
 struct copies memory_copy_pages(struct memory *memory,
 				bool (*chosen)(const struct memory *memory, const struct page *page));
 
-/* Frees the lists, but not the bytes of the pages, which belong to the snapshot. */
+/* Frees `pages` and `ok`, but not `data`, which belongs to the snapshot. */
 void memory_free_copies(const struct copies *copies);
 
 #endif

@@ -22,7 +22,7 @@ void memory_sort_pieces(struct memory_piece *pieces, size_t count);
 struct overlay {
 	const struct memory_piece *pieces; /* owned by the caller */
 	size_t count;
-	size_t last;	    /* the index of the piece that was found last; 0 at first */
+	size_t last;	    /* the index of the piece that the last successful overlay_find() returned; 0 at first */
 	uint64_t low, high; /* if there are pieces, a read that begins in [low, high) uses only the pieces */
 };
 

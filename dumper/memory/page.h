@@ -16,7 +16,10 @@
  */
 typedef void memory_source(void *context, const uint64_t *pages, size_t count, uint8_t *buffer, bool *ok);
 
-/* Data that can change while the target's threads run, and data that lasts, such as code and names (memory.h). */
+/*
+ * The kinds of data: data that can change while the target's threads run, and data that lasts, such as code and names
+ * (memory.h).
+ */
 enum memory_kind { MEMORY_CHANGES, MEMORY_LASTS };
 
 #endif

@@ -233,7 +233,7 @@ static void limit(struct mixed *mixed, struct native_walk *walk)
 {
 	if (walk->count > mixed->functions_left) {
 		walk->count = mixed->functions_left;
-		walk->lost = "the native stacks have too many frames";
+		walk->lost = "all native stacks together have too many frames";
 	}
 	mixed->functions_left -= walk->count;
 }

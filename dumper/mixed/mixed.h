@@ -1,11 +1,11 @@
 /*
  * Adds native frames to the stacks of a trace (`rbdump --native`). The native stacks of threads, and of suspended
- * fibers, are copied while the process is stopped. After the process runs again, rbdump unwinds the native stacks,
+ * fibers, are copied while the process is stopped. When the process runs again, rbdump unwinds the native stacks,
  * merges them with Ruby's frames, and symbolizes them. For a core, all of this happens at once.
  *
  * If a thread sleeps, and only its instruction pointer and its stack pointer are needed to follow its native stack,
- * rbdump does not stop the thread. rbdump copies the stack before the pause, and reads these two registers from the
- * kernel (sleepers.h).
+ * rbdump usually does not stop the thread. Instead, rbdump copies the stack before the pause, and reads these two
+ * registers from the kernel (sleepers.h).
  */
 #ifndef RBDUMP_MIXED_H
 #define RBDUMP_MIXED_H

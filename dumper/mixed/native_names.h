@@ -9,7 +9,7 @@
 #include "native/symbolize.h"
 #include "trace/trace.h"
 
-/* The frames of a stack, while they are being added. A zeroed list is empty. */
+/* A list to which the frames of one stack are added. A zeroed list is empty. */
 struct frame_list {
 	struct trace_frame *of;
 	size_t count, capacity;
@@ -19,13 +19,14 @@ struct frame_list {
 struct native_names {
 	struct symbolizer *symbolizer;
 	pid_t pid;		   /* used to read the perf map when a name is first needed; 0: the target is a core */
-	struct perf_map *perf_map; /* NULL: not read yet, or the process has no perf map */
+	struct perf_map *perf_map; /* NULL: not read yet, or there is no usable perf map */
 	bool perf_map_read;
 };
 
 /*
  * Adds a frame for a native function.
- *   inlines  if true, first adds the functions that are inlined at the address
+ *   inlines  if true, first adds the functions that are inlined at `function->ip` (if `function->ip` is a return
+ *            address: the functions that are inlined at the call before it)
  *   trace    receives the strings of the frames
  * Returns false if there is not enough memory.
  */

@@ -23,7 +23,7 @@ static const char *reason_of(enum unwind_result result, const struct native_stac
 	case UNWIND_NOT_SUPPORTED:
 		return "the call frame information of this code is not supported";
 	case UNWIND_NOT_KNOWN:
-		return "a register that is needed here is not known";
+		return "the value of a register that is needed here is not known";
 	case UNWIND_NOT_COPIED:
 		return stack->cut ? "only parts of the native stack were copied"
 		       : runs	  ? "the native stack continues in memory that was not copied"

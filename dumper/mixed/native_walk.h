@@ -3,7 +3,7 @@
  *
  * JIT-compiled code has no call frame information. rbdump finds the caller of such code only if the caller is Ruby's
  * interpreter. JIT-compiled code of Ruby pushes only a few words before it calls a C function. So the return address
- * into the interpreter is among the next words of the stack, and the instruction before this address is a call.
+ * into the interpreter is only a few words above the stack pointer, and the instruction before this address is a call.
  */
 #ifndef RBDUMP_NATIVE_WALK_H
 #define RBDUMP_NATIVE_WALK_H
@@ -54,8 +54,8 @@ void native_walk_clear(struct native_walk *walk);
  * Unwinds the stack of a suspended fiber. coroutine_transfer() pushes six registers below its return address
  * (coroutine/amd64/Context.S, 2.7.4 to 3.4.5), and the caller of coroutine_transfer() stores the stack pointer before
  * the call (cont.c, fiber_setcontext()). Usually, the return address is directly below the stored stack pointer. But if
- * the call is a tail call (2.7), the return address is some words above the stored stack pointer. rbdump uses a return
- * address above the stored stack pointer only if rbdump can unwind the whole stack from there.
+ * the call is a tail call (Ruby 2.7), the return address is some words above the stored stack pointer. rbdump uses a
+ * return address above the stored stack pointer only if rbdump can unwind the whole stack from there.
  *   end  the stored stack pointer (the member cont.machine.stack of the rb_fiber_t)
  * Returns false if there is not enough memory. In any case, the caller frees `ret` with native_walk_clear().
  */

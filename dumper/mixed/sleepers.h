@@ -2,10 +2,10 @@
  * Decides which sleeping threads of a process must be stopped, so that their native stacks can be unwound.
  *
  * If a thread sleeps in a system call, rbdump can get its instruction pointer and its stack pointer from the kernel,
- * without stopping the thread. These two registers are enough to unwind most stacks: before a function uses another register, it
- * saves the caller's value of that register. A stop would end some system calls (target/sleeper.h). So a sleeping
- * thread is stopped only if rbdump has already tried to follow its stack without this stop, and has failed because another
- * register was needed.
+ * without stopping the thread. These two registers are enough to unwind most stacks: before a function uses another
+ * register, it saves the caller's value of that register on the stack. A stop would end some system calls
+ * (target/sleeper.h). So rbdump stops a sleeping thread for its registers only if rbdump has already tried to follow
+ * the thread's stack without a stop, and has failed because another register was needed.
  */
 #ifndef RBDUMP_SLEEPERS_H
 #define RBDUMP_SLEEPERS_H
@@ -19,8 +19,8 @@ struct sleeper {
 };
 
 /*
- * The threads in ascending order of their tids. The copy of a thread's stack has the same index as the thread. A zeroed
- * struct is empty.
+ * The threads in ascending order of their tids. The copy of the stack of the thread `of[i]` has the index i in `stacks`
+ * of struct native_walker. A zeroed struct is empty.
  */
 struct sleepers {
 	struct sleeper *of;
@@ -37,8 +37,8 @@ size_t sleepers_find(const struct sleepers *sleepers, const struct native_thread
 
 /*
  * Drops all earlier copies, and copies the stacks of sleeping threads. Call this function before the process is
- * stopped, so that these copies do not make the pause longer. If a thread must be stopped, adds the thread to
- * `restless` of the target. Returns false if there is not enough memory.
+ * stopped, so that these copies do not make the pause longer. If a thread must be stopped so that its stack can be
+ * unwound, adds the thread to `restless` of the target. Returns false if there is not enough memory.
  */
 bool sleepers_copy(const struct native_walker *walker, struct sleepers *ret);
 

@@ -1,5 +1,5 @@
 /*
- * Looks up an address in debug info: finds the functions that are inlined at the address, and the source line.
+ * Looks up an address in debug info: finds the functions at the address (also inlined functions), and the source line.
  *
  * The debug info may be hostile, so the depth and the length of each search are bounded.
  */
@@ -13,9 +13,9 @@
 
 /*
  * Finds the compilation unit of an address. `address` is an address in the debug info, not in the memory of the target.
- * First looks up the address in the index of addresses (.debug_aranges). If the index does not contain the address,
- * searches all units, because some compilers (rustc) do not write an index. Returns false if no unit contains the
- * address.
+ * The function first looks up the address in the index of addresses (.debug_aranges). If the index does not contain the
+ * address, the function searches all units, because some compilers (rustc) do not write an index. Returns false if no
+ * unit contains the address.
  */
 bool debug_info_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *ret);
 

@@ -20,7 +20,7 @@ struct fde_table {
 
 /*
  * Finds the table. `elf` must outlive the result. The result is empty if the file has no table, or if the table does
- * not have the usual form: sorted pairs of offsets, with 4 bytes per offset.
+ * not have the usual form. A table of the usual form contains sorted pairs of offsets, with 4 bytes per offset.
  */
 struct fde_table fde_table_read(Elf *elf);
 

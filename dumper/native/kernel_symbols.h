@@ -11,7 +11,7 @@
 struct kernel_symbols;
 
 /*
- * Reads all symbols. It takes some tens of milliseconds to read the symbols, and a few MB of memory to keep them. Fails
+ * Reads all symbols. It takes some tens of milliseconds to read the symbols. The symbols need a few MB of memory. Fails
  * with EXIT_NO_PERMISSION if the kernel hides its addresses (kernel.kptr_restrict), and with EXIT_FAILED if the file
  * cannot be read.
  *   path  "/proc/kallsyms", except in tests

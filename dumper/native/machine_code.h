@@ -29,8 +29,8 @@ struct machine_code;
 struct error *machine_code_open(pid_t pid, struct machine_code **ret);
 
 /*
- * Opens the files that a target had mapped when its mappings were last read. Does not read the mappings again later.
- * `target` must outlive the result. Fails if there is not enough memory.
+ * Opens the files that a target had mapped when its mappings were last read. The mappings are never read again, not even
+ * by machine_code_refresh(). `target` must outlive the result. Fails if there is not enough memory.
  */
 struct error *machine_code_of_target(struct target *target, struct machine_code **ret);
 void machine_code_close(struct machine_code *code); /* NULL is fine */
@@ -69,7 +69,7 @@ struct machine_function machine_code_function(struct machine_code *code, uint64_
 /*
  * Returns the call frame information of the ELF file that is mapped at an address of the process. Returns NULL if no
  * ELF file is mapped there, or if the file has no call frame information. The result is owned by `code`.
- *   bias  receives the load bias: an address in the process minus the same address in the file
+ *   bias  receives the load bias: the address of a byte in the process minus the address of the same byte in the file
  */
 Dwarf_CFI *machine_code_frame_information(struct machine_code *code, uint64_t address, uint64_t *bias);
 

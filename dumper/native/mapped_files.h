@@ -51,7 +51,7 @@ void mapped_files_close(struct mapped_files *files);
 size_t mapped_files_find(const struct mapped_files *files, uint64_t address);
 
 /*
- * Returns whether the memory at an address was executable, but was not mapped from a file. A JIT compiler may have made
+ * Returns whether the memory at an address is executable, but is not mapped from a file. A JIT compiler may have made
  * the code in such memory.
  */
 bool mapped_files_is_generated(const struct mapped_files *files, uint64_t address);

@@ -1,10 +1,11 @@
 /*
- * Symbolizes addresses of a process or a core. The function and the offset of an address come from a symbol table. This
- * table is in the mapped file, in its debug file, or in the compressed section .gnu_debugdata of the mapped file. The
- * inlined functions, the source file and the line come from debug info. The debug info is in the mapped ELF file, or in
- * a separate debug file. rbdump finds the debug file with the debuglink, in the build-id folders, or with debuginfod.
+ * Symbolizes addresses of a process or a core. The function at an address, and the offset of the address from the start
+ * of this function, come from a symbol table. This table is in the mapped file, in its debug file, or in the compressed
+ * section .gnu_debugdata of the mapped file. The inlined functions, the source file and the line come from debug info.
+ * The debug info is in the mapped ELF file, or in a separate debug file. rbdump finds the debug file with the debuglink,
+ * in the build-id folders, or with debuginfod.
  *
- * rbdump does not stop the process to symbolize addresses. Only symbolizer_open() reads the process, so symbolize()
+ * rbdump symbolizes addresses without stopping the process. Only symbolizer_open() reads the process, so symbolize()
  * also works after the process has ended. rbdump reads a file's symbols and debug info when an address in the file is
  * symbolized for the first time.
  */
@@ -73,8 +74,9 @@ struct error *symbolizer_of_core(struct target *core, struct symbolizer **ret);
 void symbolizer_close(struct symbolizer *symbolizer); /* NULL is fine */
 
 /*
- * Symbolizes an address. Returns false if no ELF file is mapped at the address, for example if a JIT compiler generated
- * the code there. When symbolize() returns false, *ret is all zero. The results for recent addresses are cached.
+ * Symbolizes an address. Returns false if no ELF file is mapped at the address, for example because a JIT compiler
+ * generated the code there. When symbolize() returns false, *ret is all zero. The results for recent addresses are
+ * cached.
  */
 bool symbolize(struct symbolizer *symbolizer, uint64_t address, struct symbolized *ret);
 

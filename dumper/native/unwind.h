@@ -1,7 +1,7 @@
 /*
  * Walks a native stack: each step leads from a function to its caller. A step uses the call frame information of the
- * mapped files (native/machine_code.h). The stack is a copy, so the process need not be stopped. The unwind rules for
- * each address are cached, so a second step from the same address costs little.
+ * mapped files (native/machine_code.h). A step reads a copy of the stack, so the process need not be stopped. The unwind
+ * rules for each address are cached, so a second step from the same address costs little.
  *
  * Some unwind rules are not supported. The rule for a saved register is supported only if the register is saved at a
  * fixed distance from the CFA (canonical frame address) or from the stack pointer (as in the code to which a signal
@@ -26,8 +26,8 @@ struct unwind_registers {
 	uint64_t of[UNWIND_REGISTERS];
 	uint32_t known; /* bit N is set if the register with the number N is known */
 	/*
-	 * `ip` is a return address. If a call is the last instruction of a function, the return address is in the next
-	 * function. So the unwinder looks up `ip` - 1.
+	 * True: `ip` is a return address. The unwinder then looks up `ip` - 1, because if a call is the last instruction of
+	 * a function, the return address of this call is in the next function.
 	 */
 	bool is_caller;
 };
@@ -36,10 +36,10 @@ struct unwind_registers {
 struct unwind_memory {
 	uint64_t start, length;
 	const uint8_t *bytes;
-	const struct unwind_memory *next; /* another part of the same stack; NULL if there is no other part */
+	const struct unwind_memory *next; /* another part of the same stack; NULL: this is the last part in the list */
 };
 
-/* Reads a word. Returns false if the copy does not contain the whole word. */
+/* Reads a word. Returns false if no part of the copy contains the whole word. */
 bool unwind_word(const struct unwind_memory *memory, uint64_t address, uint64_t *ret);
 
 struct unwinder;
@@ -54,7 +54,7 @@ enum unwind_result {
 	UNWIND_OUTERMOST,     /* the call frame information says that the function has no caller */
 	UNWIND_RETURNS_TO_0,  /* the return address is 0: the function is the outermost one, or the stack is damaged */
 	UNWIND_NO_RULE,	      /* there is no usable call frame information for the address */
-	UNWIND_NOT_SUPPORTED, /* a rule is not supported */
+	UNWIND_NOT_SUPPORTED, /* an unwind rule that is needed is not supported */
 	UNWIND_NOT_KNOWN,     /* a register that is needed is not known */
 	UNWIND_NOT_COPIED,    /* a word that is needed is not in the copy of the stack */
 	UNWIND_NOT_ABOVE,     /* the caller's frame would not be above the function's frame */

@@ -1,19 +1,20 @@
 /*
- * A candidate is a process that may turn out to be a Ruby process. With --children, a descendant of a recorded process
- * is a candidate until rbdump knows that the descendant is a Ruby process, or that it cannot be recorded. With --all,
- * any process on the machine can be a candidate, not only a descendant. Most candidates never run Ruby, so rbdump must
- * spend very little CPU time on each candidate. To look at a candidate, rbdump starts a capture (capture.h). The
- * capture checks for a short time whether the candidate is a Ruby process. rbdump looks at each new candidate twice,
- * 0.5 s apart. After each exec of a candidate, rbdump looks at this candidate two more times. rbdump skips all of these
- * looks if another process with the same program was not a Ruby process. Apart from these looks, rbdump looks at a
- * candidate only rarely. The rare looks are needed to find candidates that load Ruby's library late.
+ * A candidate is a process that may be a Ruby process, or may become a Ruby process. With --children, each descendant of
+ * the command, or of a process that the user named, is a candidate until rbdump knows that the descendant is a Ruby
+ * process, or that the descendant cannot be recorded. With --all, any process on the machine can be a candidate. Most
+ * candidates never run Ruby, so rbdump must spend very little CPU time on each candidate. To look at a candidate, rbdump
+ * starts a capture (capture.h). The capture checks for a short time whether the candidate is a Ruby process. rbdump
+ * looks at each new candidate twice, with 0.5 s between the two looks. After each exec of a candidate, rbdump looks at
+ * this candidate two more times. rbdump skips all of these looks if another process with the same program was not a Ruby
+ * process. Apart from these looks, rbdump looks at a candidate only rarely. The rare looks are needed to find candidates
+ * that load Ruby's library late.
  *
- * If the kernel permits it, rbdump receives a report of each exec (execs.h). In addition, rbdump checks once per second
- * whether each candidate has called exec. If reports may be missing, rbdump does these checks more often. Each check
- * reads from /proc/PID/mem. rbdump keeps this file open. After an exec, a read from the open file returns 0, because
- * the old memory is gone (mem_rw() in fs/proc/base.c of Linux). If rbdump cannot open /proc/PID/mem, the check instead
- * compares the file behind /proc/PID/exe with `program` of struct candidate. For example, CAP_SYS_PTRACE alone does not
- * permit rbdump to open /proc/PID/mem of another user's process.
+ * If the kernel permits it, rbdump receives a report of each exec (execs.h). In addition, rbdump checks each candidate
+ * once per second, to find out whether the candidate has called exec. If reports may be missing, rbdump does these
+ * checks more often. Each check reads from /proc/PID/mem. rbdump keeps this file open. After an exec, a read from the
+ * open file returns 0, because the old memory is gone (mem_rw() in fs/proc/base.c of Linux). If rbdump cannot open
+ * /proc/PID/mem, the check instead compares the file behind /proc/PID/exe with `program` of struct candidate. For
+ * example, CAP_SYS_PTRACE alone does not permit rbdump to open /proc/PID/mem of another user's process.
  */
 #ifndef RBDUMP_CANDIDATES_H
 #define RBDUMP_CANDIDATES_H
@@ -41,7 +42,7 @@ struct candidate {
 	unsigned int looks;
 	uint64_t again_ns; /* when to check again which program the candidate runs; 0: never */
 	uint64_t due_ns;   /* when to look at the candidate next */
-	bool there;	   /* candidates_see() was called for the candidate since the last candidates_begin() */
+	bool there;	   /* candidates_see() was called for the candidate after the last candidates_begin() */
 };
 
 /* A zeroed struct is an empty list. */
@@ -64,7 +65,8 @@ void candidates_clear(struct candidate_list *list);
 void candidates_begin(struct candidate_list *list);
 
 /*
- * Notes that a process exists. Adds the process to the list if it is new. Returns false if there is not enough memory.
+ * Notes that a process exists. Adds the process to the list, unless the list already contains the process. Returns false
+ * if there is not enough memory.
  *   fresh  whether the process was just started
  */
 bool candidates_see(struct candidate_list *list, pid_t pid, uint64_t started, bool fresh, uint64_t now_ns);
@@ -82,8 +84,8 @@ void candidates_sweep(struct candidate_list *list, bool ask_all, uint64_t now_ns
 void candidates_execed(struct candidate_list *list, pid_t pid);
 
 /*
- * Returns the next candidate that is due for a look; NULL if no candidate is due. The caller must set `looked_at` of
- * the candidate before a look at the candidate begins.
+ * Returns the next candidate that is due for a look; NULL if no candidate is due. If the caller begins a look at the
+ * candidate, the caller must also set `looked_at` of the candidate.
  */
 struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
 
@@ -96,9 +98,9 @@ struct candidate *candidates_next(struct candidate_list *list, uint64_t now_ns);
 void candidates_is_none(struct candidate_list *list, pid_t pid, uint64_t started, bool no_ruby, uint64_t now_ns);
 
 /*
- * Postpones the next look at a candidate by two seconds. Call this function if --cgroup or --user excludes the candidate
- * now, or if the look could not begin. The candidate may be included later, because a process can move to another
- * cgroup, and can change its user.
+ * Postpones the next look at a candidate until two seconds from now. Call this function if --cgroup or --user excludes
+ * the candidate now, or if the look could not begin. The candidate may be included later, because a process can move to
+ * another cgroup, and can change its user.
  */
 void candidates_postpone(struct candidate *candidate, uint64_t now_ns);
 

@@ -20,7 +20,7 @@ struct capture_control {
 	_Atomic int stop;		     /* if set, each capture must send the records that it has, and then end */
 	_Atomic uint32_t samplers;	     /* number of captures that are sampling now and share the CPU limit */
 	_Atomic uint32_t part;		     /* number of the part (file) that is being written; it never decreases */
-	_Atomic uint64_t part_origins_ns[2]; /* `origin_ns` of the last two parts, indexed by part % 2 */
+	_Atomic uint64_t part_origins_ns[2]; /* `origin_ns` (see below) of the last two parts; the index is part % 2 */
 };
 
 /*
@@ -34,7 +34,9 @@ struct capture_options {
 	pid_t pid;
 	/* The user gave the pid without --children, so it is an error if the process does not run Ruby. */
 	bool awaited;
-	bool descends; /* process found by --children or --all; if it does not run Ruby in time, the capture gives up */
+	/* rbdump found the process because of --children or --all. If the process does not run Ruby in time, the
+	   capture gives up. */
+	bool descends;
 	/*
 	 * If `descends` is true: how long the capture waits for the process to become a Ruby process. `patience_ns`
 	 * applies only if the process does not run Ruby at all (`no_ruby` of struct error), and did not run Ruby
@@ -67,9 +69,9 @@ struct capture_options {
 
 enum capture_what {
 	CAPTURE_RECORDS, /* records may follow; the capture also sends this message when it begins a new part */
-	CAPTURE_ERROR,	 /* the target cannot be recorded; the error message follows */
-	CAPTURE_NO_RUBY, /* the capture ends now, because the target did not run Ruby in time; no message follows */
-	CAPTURE_END,	 /* the capture ends for another reason (such as the target's end); no message follows */
+	CAPTURE_ERROR,	 /* the target cannot be recorded, at least for now; the text of the error follows */
+	CAPTURE_NO_RUBY, /* the capture ends now, because the target did not run Ruby in time; nothing follows */
+	CAPTURE_END,	 /* the capture ends for another reason (such as the target's end); nothing follows */
 };
 
 /* A message through the pipe: this struct, then `length` bytes. */
@@ -83,7 +85,7 @@ struct capture_message {
 	   target might be a Ruby process that hangs while it starts. */
 	bool no_ruby;
 	bool nearest;		      /* the target is read with the layout of another Ruby release */
-	struct profile_counts counts; /* the sample counts of this process in `part` so far */
+	struct profile_counts counts; /* the sample counts of the target in `part` so far */
 };
 
 /* The maximum of `length` in struct capture_message. */

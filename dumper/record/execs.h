@@ -1,7 +1,7 @@
 /*
  * Finds out which processes on this machine have called exec. When a process calls exec, the kernel writes a report to
  * shared memory (perf_event_open(2), PERF_RECORD_COMM). rbdump can read the reports from this memory without a system
- * call, even if there are many processes.
+ * call. So rbdump does not need a system call for each process on the machine.
  *
  * Only one thread of rbdump may use a struct execs at a time.
  */

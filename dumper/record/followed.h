@@ -64,7 +64,7 @@ void followed_forget_given_up(struct followed_list *list);
 /* Forgets each process that has ended, if its capture has ended too. */
 void followed_forget_ended(struct followed_list *list);
 
-/* How many captures are running. */
+/* Returns how many captures are running. */
 size_t followed_running(const struct followed_list *list);
 
 /*

@@ -21,7 +21,7 @@ void messages_say(const char *message);
 void messages_progress(uint64_t ns, size_t processes, const struct profile_counts *counts);
 
 /*
- * Prints that `--mode auto` has selected `mode`, because rbdump cannot sample in the kernel. `error` says why it cannot.
+ * Prints that `--mode auto` has selected `mode`, because rbdump cannot sample in the kernel. `error` contains the reason.
  */
 void messages_fallback(const char *mode, const struct error *error);
 

@@ -10,11 +10,13 @@
 struct record_options {
 	const pid_t *pids; /* the processes to record, if there is no command */
 	size_t nr_pids;
-	char *const *command; /* the command to start and record; NULL if there are pids */
+	char *const *command; /* the command to start and record; NULL: there is no command */
 	double rate;
-	double max_cpu_percent;	     /* the limit on the CPU time for sampling, in percent of one CPU */
-	double duration_s;	     /* how long to record; 0: until all processes have ended */
-	double rotate_s;	     /* how long to write to each file; 0: until SIGHUP */
+	double max_cpu_percent; /* the limit on the CPU time for sampling, in percent of one CPU */
+	/* How long to record. 0: until all processes have ended or, if `all` is set, until a signal ends the recording. */
+	double duration_s;
+	/* How long to write to each file; 0: no limit. SIGHUP can begin a new file earlier (see signals_take()). */
+	double rotate_s;
 	const struct source *source; /* NULL: use the best source that is allowed (mode auto) */
 	/*
 	 * `native`: record native frames (sampling/native_frames.h). `kernel_frames`: also record the kernel's
@@ -25,9 +27,10 @@ struct record_options {
 	/* Record all Ruby processes that rbdump can see on this machine. In this case, there are no pids and no
 	   command. */
 	bool all;
-	/* If `all` is set, `cgroup` and `of_user` limit which processes are recorded. */
-	const char *cgroup; /* record processes in or below this cgroup (owner_cgroup_is_below()); NULL: any cgroup */
-	bool of_user;	    /* record only processes of the user `user` */
+	/* If `all` is set, `cgroup` and `of_user` limit which processes are recorded. `cgroup`: record only processes
+	   in or below this cgroup (owner_cgroup_is_below()). NULL: any cgroup. */
+	const char *cgroup;
+	bool of_user; /* record only processes of the user `user` */
 	uid_t user;
 	bool states[SAMPLE_STATES]; /* which thread states to record; if all are false, every state is recorded */
 	const char *offsets;
@@ -38,7 +41,7 @@ struct record_options {
 	struct report_options report; /* report.output is the name of the output file, even if `raw` is set */
 };
 
-/* Whether a process is sampled by source_paused if it cannot be sampled in the kernel. */
+/* Returns whether rbdump samples a process with source_paused if the process cannot be sampled in the kernel. */
 static inline bool may_fall_back(const struct record_options *options)
 {
 	return !options->source && !options->kernel_frames;

@@ -160,7 +160,7 @@ static void say_nearest(struct followed *of)
 	char text[160];
 
 	snprintf(text, sizeof(text),
-		 "process %d is read through the layout of another release: the nearest layout that passes all tests "
+		 "rbdump reads process %d with the layout of another release: the nearest layout that passes all tests "
 		 "on this process",
 		 of->pid);
 	messages_say(text);

@@ -11,8 +11,8 @@
 #include "record/options.h"
 
 /*
- * Makes a recording. Returns the exit status for rbdump. If rbdump started a command, and no error occurred in rbdump
- * itself, returns the exit status of the command.
+ * Makes a recording. Returns the status with which rbdump must exit. If rbdump started a command, and no error occurred
+ * in rbdump itself, this status is the exit status of the command.
  */
 int record_main(const struct record_options *options);
 

@@ -21,8 +21,8 @@ struct recorder {
 	struct timespec before_began; /* when the previous part began */
 	struct timespec sampled;      /* when the first Ruby process was found; before that, equal to `origin` */
 
-	const struct source *source; /* how processes are sampled; a capture may use its fallback instead */
-	struct error *refused;	     /* why the mode auto cannot sample in the kernel; NULL in all other cases */
+	const struct source *source; /* how processes are sampled; a capture may use its `fallback` instead */
+	struct error *refused;	     /* mode auto: why rbdump cannot sample in the kernel; NULL in all other cases */
 	struct kernel_programs
 	    *programs;	/* the BPF program that samples all processes; NULL if rbdump does not sample in the kernel */
 	int end_fds[2]; /* a pipe whose write end is closed when the captures must end; used only with `programs` */
@@ -50,7 +50,7 @@ struct error *recorder_begin(struct recorder *recorder);
 
 /*
  * With --children or --all, looks for new candidates (candidates.h), and starts captures for the candidates that are
- * due for a look. Does so at most once every 0.1 s.
+ * due for a look. Does both at most once every 0.1 s.
  */
 struct error *recorder_discover(struct recorder *recorder);
 

@@ -11,7 +11,7 @@
 /* The number of received signals that end the recording. */
 extern volatile sig_atomic_t signals_ends;
 
-/* How many signals that begin a new file were received since signals_rotations was last set to 0. */
+/* The number of received signals that begin a new file, counted since signals_rotations was last set to 0. */
 extern volatile sig_atomic_t signals_rotations;
 
 /*
@@ -25,8 +25,7 @@ void signals_take(bool rotates);
 bool signals_have_terminal(void);
 
 /*
- * Whether to give up a write that a signal has interrupted. Returns true if at least two signals that end the recording
- * were received.
+ * Whether to give up a write that a signal has interrupted. Returns true if signals_ends is at least 2.
  */
 bool signals_give_up(void);
 

@@ -1,7 +1,7 @@
 /*
  * Each process of a recording has a table of nodes. The functions of this header find the node of an observation's
- * stack in this table, and decode new stacks. They remember the nodes of cached stacks and of kept stacks, so that
- * these stacks are not decoded again.
+ * stack in this table, and decode new stacks. They remember the nodes of cached stacks (sampling/stack_cache.h) and of
+ * the stacks in slots (sampling/time_line.h), so that these stacks are not decoded again.
  */
 #ifndef RBDUMP_STACK_NODES_H
 #define RBDUMP_STACK_NODES_H
@@ -27,9 +27,9 @@ struct stack_nodes *stack_nodes_create(void);	     /* NULL if there is not enoug
 void stack_nodes_destroy(struct stack_nodes *nodes); /* NULL is fine */
 
 /*
- * Finds the node of an observation's stack. If the observation only stores its stack in a slot (`keeps`), also
- * remembers the node for this slot. If there is not enough memory, the node is 0, or the native frames are missing from
- * the stack. In both cases, stack_nodes_failed() returns true from then on.
+ * Finds the node of an observation's stack. If `seen->keeps` is set, also remembers this node for the slot `seen->kept`.
+ * If there is not enough memory, the node is 0, or the native frames are missing from the stack. In both cases,
+ * stack_nodes_failed() returns true from then on.
  *   tables  the tables of the recording; nodes are added if needed
  *   last    the previous stack of the same thread; the result is this stack if `seen->same` is set
  */
@@ -39,8 +39,8 @@ bool stack_nodes_failed(const struct stack_nodes *nodes);
 
 /*
  * Returns whether rbdump reads names too late. There are two possible causes. First, because of garbage collections,
- * rbdump could not read the names of many recent stacks. Second, compaction may have moved objects to which the stack
- * of `node` refers. `node` is the result of stack_nodes_find() for a new stack.
+ * rbdump could not read the names of the frames in many recent stacks. Second, compaction may have moved objects to
+ * which the stack of `node` refers. `node` is the result of stack_nodes_find() for a new stack.
  */
 bool stack_nodes_are_late(const struct stack_nodes *nodes, const struct stack_node *node);
 

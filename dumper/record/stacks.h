@@ -10,8 +10,8 @@
 
 /*
  * A cache of functions in the tables. For a frame of Ruby code or of a C function that Ruby calls, the key of an entry
- * is trace_frame.method. For a native function, the key is a hash of the addresses of two strings: the function's name
- * and its file. A zeroed struct is an empty cache.
+ * is trace_frame.method. For a native function, the key is a hash of the addresses of two strings: the name of the
+ * function and the path of its file. A zeroed struct is an empty cache.
  */
 #define STACKS_FUNCTIONS 4096u
 struct stacks_functions {

@@ -21,7 +21,8 @@ struct wakers {
 
 /*
  * Finds a waker in the tables of a recording, and returns its index + 1. Adds the waker if it is new. Returns 0 if out
- * of memory. The name of the waker's process is read from /proc, at most once per second.
+ * of memory. Takes the name of the waker's process from the cache if the name was read in the last second. Otherwise,
+ * reads the name from /proc.
  */
 uint32_t wakers_find(struct wakers *wakers, struct profile *tables, pid_t pid, pid_t tid);
 

@@ -1,6 +1,6 @@
 /*
- * Encodes the records about one process of a recording. Each function, frame, node and waker is written once. Later
- * records refer to it by its id.
+ * Encodes the records about one process of a recording. Until encoder_reset() begins new tables, each function, frame,
+ * node and waker is written only once. Later records refer to it by its id.
  */
 #ifndef RBDUMP_ENCODER_H
 #define RBDUMP_ENCODER_H
@@ -28,8 +28,8 @@ struct profile *encoder_tables(struct encoder *encoder);
 void encoder_process(struct encoder *encoder, const struct profile_process *process);
 
 /*
- * Adds a record about thread number `id`. A later record about the thread replaces this record. The ids must be
- * consecutive, beginning with 0.
+ * Adds a record about thread number `id`. A later record about the thread replaces this record. The first thread must
+ * have the id 0, the next new thread the id 1, and so on.
  */
 void encoder_thread(struct encoder *encoder, uint32_t id, const struct profile_thread *thread);
 

@@ -1,6 +1,6 @@
 /*
- * A profile: the contents of one or more recordings, in memory. The code in report/ filters a profile and writes it in
- * other formats.
+ * A profile: the contents of one or more recordings, in memory. The code in report/ filters a profile, and writes it in
+ * the format that the user has chosen.
  *
  * All strings are valid UTF-8 without NUL, and are owned by the profile. Times are in nanoseconds since `start`.
  */
@@ -32,15 +32,15 @@ struct profile_process {
 	pid_t pid, parent;
 	uint64_t started;	      /* start time in clock ticks since boot; unique together with the pid */
 	const char *command;	      /* the name of the process in the kernel (comm) */
-	const char *ruby_version;     /* NULL if the process never ran Ruby */
-	const char *ruby_description; /* NULL if the process never ran Ruby */
+	const char *ruby_version;     /* NULL if not known */
+	const char *ruby_description; /* NULL if not known */
 	/*
 	 * If the process was read through the layout of another release: the releases that this layout is for, such as
 	 * "3.3.7 3.3.11" (see layout_releases()). Otherwise NULL.
 	 */
 	const char *layout_releases;
 	const char *mode;   /* the mode in which the process was sampled; NULL (older recordings): the profile's mode */
-	const char *cgroup; /* the path of the cgroup, as rbdump saw it (cgroups(7)); NULL if not known */
+	const char *cgroup; /* the path of the cgroup, relative to rbdump's cgroup namespace; NULL if not known */
 	uint64_t begin_ns;  /* when rbdump first looked at the process */
 	uint64_t end_ns;    /* when rbdump last looked at the process */
 	bool has_status;    /* rbdump has started the process, and the process has ended */
@@ -65,7 +65,7 @@ enum profile_kind {
 	PROFILE_RUBY,
 	PROFILE_CFUNC,
 	PROFILE_MARK,	/* a mark (not a method), such as "(torn: window)", "(truncated)" or "(starting)" */
-	PROFILE_NATIVE, /* a native function; its path is its ELF file, or "[kernel]" */
+	PROFILE_NATIVE, /* a native function; its `path` is the path of its ELF file, or "[kernel]" */
 };
 
 /* A method, a block or similar code. Frames with the same function can be merged. */
@@ -134,7 +134,7 @@ struct profile {
 	size_t nr_processes, nr_threads, nr_functions, nr_frames, nr_nodes, nr_wakers, nr_spans;
 	struct profile_counts counts; /* of all processes */
 
-	struct profile_store *store; /* owns the memory of all members above */
+	struct profile_store *store; /* contains the strings, and tables that are used to find equal elements */
 };
 
 struct profile *profile_create(void);	       /* NULL if there is not enough memory */
@@ -179,8 +179,8 @@ uint32_t profile_find_process(const struct profile *profile, pid_t pid, uint64_t
  * Finds `thread` in the profile. `thread` can come from another recording. Returns the index in the profile; UINT32_MAX
  * if not found. A thread of the profile is the same thread if it has the same process and the same serial. If the
  * profile has no such thread, but the tid of `thread` is known, finds the first thread that was added with the same
- * process, tid, name, ractor and `main`. But if the serials show that both threads are from one capture, they are
- * different threads, and the function returns UINT32_MAX.
+ * process, tid, name, ractor and `main`. But if the serials show that the found thread and `thread` are from one
+ * capture, they are different threads, and the function returns UINT32_MAX.
  */
 uint32_t profile_find_thread(const struct profile *profile, const struct profile_thread *thread);
 

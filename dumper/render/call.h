@@ -15,8 +15,8 @@ struct json_t;
 #define CALL_TIME 64
 
 /*
- * Writes a point in time in the format of RFC 3339, in UTC and with milliseconds. Writes "" if the year is out of range.
- *   ns  nanoseconds since 1970
+ * Writes a point in time in the format of RFC 3339, in UTC and with milliseconds. Writes "" if `ns` is negative.
+ *   ns  nanoseconds since the beginning of 1970 (UTC)
  */
 void call_format_time(int64_t ns, char ret[CALL_TIME]);
 
@@ -35,7 +35,7 @@ void call_add_descriptor(struct text *text, const struct facts *facts);
 /*
  * Writes the lines below the heading of a thread: the call, and each of its descriptors. Control characters are written
  * as \xNN.
- *   dim, reset  the codes that begin and end the lines; "" without colour
+ *   dim, reset  codes for a terminal, written before and after the lines; "" without colour
  */
 void call_print(const struct call *call, const char *dim, const char *reset, FILE *stream);
 

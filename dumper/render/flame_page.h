@@ -1,6 +1,6 @@
 /*
- * A flame graph: a single HTML file that needs nothing else. The page (flamegraph/) contains a tree as JSON, in tables of
- * numbers. page.html describes these tables.
+ * A flame graph: a single HTML file that needs no other file. The page is made from the files in flamegraph/. It contains
+ * a tree as JSON, in tables of numbers. page.html describes these tables.
  *
  * Names and paths can be any text. They are escaped, so that they cannot end the HTML element that contains the JSON.
  */
@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a frame stands for: a method or a class. Any text can be NULL. */
+/* What a frame stands for: a method, or a class or type of objects. `name`, `path` and `absolute_path` can be NULL. */
 struct flame_function {
-	unsigned int kind; /* for a method: enum profile_kind (recording/profile.h); for a class: 0 */
+	unsigned int kind; /* for a method: enum profile_kind (recording/profile.h); for a class or type: 0 */
 	const char *name, *path, *absolute_path;
 	int64_t first_line; /* 0: not known */
 };
@@ -22,24 +22,25 @@ struct flame_function {
 #define FLAME_GROUP UINT32_MAX
 
 struct flame_node {
-	uint32_t parent;   /* index of the parent, which is less than the index of this node; 0 for node 0, the root */
-	uint32_t function; /* index of the function; FLAME_GROUP if the node is the root, a process or a thread */
+	uint32_t parent; /* index of the parent: less than the index of this node; 0 for the root, which is node 0 */
+	/* Index of the function. FLAME_GROUP if the node is the root, a process, a thread, or all objects of one age. */
+	uint32_t function;
 	int64_t line;	   /* 0: none */
-	const char *group; /* for a group: its name */
+	const char *group; /* for a group: its name; NULL for the root */
 };
 
-/* A tree (one side), or two trees that are compared (two sides). */
+/* What the page shows: one tree (one side), or two trees that are compared (two sides). */
 struct flame_page {
 	const char *title, *remark; /* `remark` can be NULL */
 	const char *by;		    /* the view: one of VIEWS in text.js */
-	bool bytes;		    /* true: weights are in bytes, and samples are objects; false: weights are in ns */
+	bool bytes;		    /* true: weights are bytes, and samples() counts objects; false: weights are ns */
 	size_t nr_sides, nr_states, nr_functions, nr_nodes;
-	/* Each function below is called with `context`, and with indexes that are less than the nr_ numbers above. */
+	/* Each function below gets `context`, and indexes: `side` is less than nr_sides, and so on. */
 	const void *context;
 	const char *(*state)(const void *context, size_t state);
 	struct flame_function (*function)(const void *context, size_t function);
 	struct flame_node (*node)(const void *context, size_t node);
-	/* For the stacks that end at a node: the weight in one state, and the number of samples. */
+	/* For the stacks that end at a node: the weight in one state (weight), and the number of samples (samples). */
 	uint64_t (*weight)(const void *context, size_t side, size_t node, size_t state);
 	uint64_t (*samples)(const void *context, size_t side, size_t node);
 	/* Writes a JSON object that describes a side (see `profiles` in page.html). */

@@ -47,12 +47,12 @@ struct fold_entry fold_entry_of(const struct trace *trace, const struct trace_th
  * thing.
  *
  * Threads are shown as one only if they sleep or are blocked, if their stacks are complete and the same (trace/same.h), and
- * if they have the same state, ractor and kind. If they wait for a Mutex, a Monitor or the end of a thread, they must all
+ * if they have the same state, ractor and `kind`. If they wait for a Mutex, a Monitor or the end of a thread, they must all
  * wait for the same object. These threads are always shown alone: the main thread, a thread with fibers, a thread that holds
  * a lock, a thread whose native frames may be in wrong places, and the thread that has received the signal that ended the
  * process.
  *   all  if true, the order of the entries does not change, and each entry is shown alone
- * Returns false if there is not enough memory. The caller calls folding_clear().
+ * Returns false if there is not enough memory. To free `ret`, call folding_clear().
  */
 bool fold(const struct fold_entry *entries, size_t count, bool all, struct folding *ret);
 

@@ -1,6 +1,6 @@
 /*
  * The heading of threads that are shown as one: `12 threads, sleeping forever: "puma srv tp 003 … 014" (tids 4711 … 4722)`.
- * Only the .c files of render.h include this header.
+ * Only the .c files that implement render.h include this header.
  */
 #ifndef RBDUMP_FOLD_TEXT_H
 #define RBDUMP_FOLD_TEXT_H

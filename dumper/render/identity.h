@@ -1,5 +1,5 @@
 /*
- * Names a thread in text for people.
+ * Identifies a thread in text for people.
  */
 #ifndef RBDUMP_IDENTITY_H
 #define RBDUMP_IDENTITY_H

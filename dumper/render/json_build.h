@@ -19,7 +19,7 @@ void json_build_append(struct json_t *array, struct json_t *value);
 /* Sets a member of an object. Takes ownership of the value, and fails in the same cases as json_build_append(). */
 void json_build_set(struct json_t *object, const char *name, struct json_t *value);
 
-/* Whether this thread of rbdump has failed to add a value since its last call of json_build_failed(). */
+/* Returns whether this thread of rbdump has failed to add a value since it last called json_build_failed(). */
 bool json_build_failed(void);
 
 #endif

@@ -58,8 +58,8 @@ static void put_header(const struct shown *shown, unsigned int wanted)
 	fprintf(shown->stream, "%s%zu", shown->palette->bold, merged->nr_looks);
 	if (merged->nr_looks < wanted)
 		fprintf(shown->stream, " of %u", wanted);
-	fprintf(shown->stream, " look%s%s in %.2f s, %zu thread%s in the last", plural(wanted), shown->palette->reset,
-		(double)merged->ns / 1e9, nr_threads, plural(nr_threads));
+	fprintf(shown->stream, " look%s%s in %.2f s, %zu thread%s in the last look", plural(wanted),
+		shown->palette->reset, (double)merged->ns / 1e9, nr_threads, plural(nr_threads));
 	put_pause(merged, shown->stream);
 	put_missing(merged, shown->stream);
 	text_put_doubts(merged->last, shown->palette, shown->stream);

@@ -15,27 +15,31 @@ struct json_t;
 /* How text is shown. */
 struct render_style {
 	bool colour; /* use ANSI colours */
-	bool all;    /* true: show each thread alone, in Ruby's order; false: as fold() decides (fold.h) */
-	/* render_text() shows only this many innermost frames of each thread, and says how many more there are; 0: all */
+	/* true: show each thread alone, in the order of the trace. false: fold() decides in which order threads are shown,
+	   and which threads are shown as one (fold.h). */
+	bool all;
+	/* The maximum number of frames that render_text() shows of each thread: the innermost ones. If there are more,
+	   render_text() says how many more there are. 0: all frames. */
 	size_t frames;
 };
 
 /*
- * Writes text for people: a header line, then each thread with its frames, innermost first. A frame is shown as
- * `path:line:in 'label'`, which terminals and editors make clickable. Control characters in names are written as \xNN,
- * so that a name cannot control the terminal.
+ * Writes text for people: a header, the deadlocks, and then each thread with its frames, innermost first. A frame is
+ * shown as `path:line:in 'label'`, which terminals and editors make clickable. Control characters in names are written as
+ * \xNN, so that a name cannot control the terminal.
  */
 void render_text(const struct trace *trace, const struct render_style *style, FILE *stream);
 
 /*
- * Writes JSON for programs: one object (schema 1), followed by a newline. Returns false if there is not enough memory.
+ * Writes JSON for programs: one object (schema 1), followed by a newline. Returns false if there is not enough memory, or
+ * if the stream fails.
  */
 bool render_json(const struct trace *trace, FILE *stream);
 
 /*
  * Writes merged looks as text for people: each thread with the stacks that it had, and for each stack the number of looks
  * in which the thread had this stack.
- *   merged  at least one look, after merged_finish()
+ *   merged  contains at least one look; merged_finish() was called for it
  *   wanted  how many looks the user wanted
  */
 void render_merged_text(const struct merged *merged, unsigned int wanted, const struct render_style *style,
@@ -43,8 +47,8 @@ void render_merged_text(const struct merged *merged, unsigned int wanted, const 
 
 /*
  * Writes merged looks as JSON: the object that render_json() writes for the last look, with the additional member `looks`.
- * Returns false if there is not enough memory.
- *   interval_s  the time from one look to the next, in seconds, as the user wanted it
+ * Returns false if there is not enough memory, or if the stream fails.
+ *   interval_s  the time, in seconds, that the user wanted from one look to the next
  */
 bool render_merged_json(const struct merged *merged, unsigned int wanted, double interval_s, FILE *stream);
 

@@ -195,7 +195,7 @@ static void put_link(const struct trace *trace, size_t index, FILE *stream)
 	if (entry->suspended && (next == WAIT_NO_ENTRY || entry->wait.holder_state != HOLDER_KNOWN)) {
 		fputs(" is suspended", stream);
 		if (next != WAIT_NO_ENTRY) {
-			fputs(", and runs only in ", stream);
+			fputs(", and can run only in ", stream);
 			put_entry(&trace->threads[next], stream);
 		}
 	}

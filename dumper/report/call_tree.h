@@ -1,6 +1,6 @@
 /*
- * A call tree: the spans of a profile, merged by their stacks. The reports that have no time axis are made from a call
- * tree.
+ * A call tree: the spans of a profile, merged by their stacks. The flame graph, the collapsed stacks and the flat profile
+ * of functions are made from call trees.
  */
 #ifndef RBDUMP_CALL_TREE_H
 #define RBDUMP_CALL_TREE_H
@@ -14,7 +14,7 @@ struct call_node {
 	uint32_t function;     /* index of the function in the profile; CALL_TREE_GROUP if the node is a group */
 	int64_t line;	       /* with CALL_TREE_BY_LINE: the line number; otherwise 0 */
 	/* For a group: the name of the process or thread that all nodes below this node belong to, such as "ruby 1234"
-	   or "thread 1235 worker". */
+	   or "thread 1235 worker". The root is also a group: its name is "all". */
 	const char *group;
 	int64_t group_number;	       /* for a group: a number that no other group has; otherwise 0 */
 	uint64_t self[SAMPLE_STATES];  /* for each state: the weight, in ns, of the stacks that end at this node */
@@ -48,7 +48,7 @@ enum call_tree_groups {
 
 /*
  * Makes the call tree of a profile. The profile must outlive the tree. Returns NULL if there is not enough memory.
- *   by  with CALL_TREE_BY_FUNCTION, all lines of a function share one node
+ *   by  with CALL_TREE_BY_FUNCTION, a node stands for all lines of its function
  */
 struct call_tree *call_tree_create(const struct profile *profile, enum call_tree_by by, enum call_tree_groups groups);
 

@@ -9,16 +9,16 @@
 #include "base/text.h"
 
 /*
- * Appends the name of the innermost container of a cgroup. For docker, podman and Kubernetes, this name is the first
- * twelve digits of the container's id, as these programs print it. For LXC, appends the name of the container. Returns
- * false if the path does not name a container.
+ * Appends the name of the innermost container in the path of a cgroup. For docker, podman and Kubernetes, this name is the
+ * first twelve digits of the container's id, as docker and podman print it. For LXC, appends the name of the container.
+ * Returns false if the path does not name a container.
  *   cgroup  a path such as "/system.slice/docker-3f2a….scope"; NULL is fine
  */
 bool cgroup_container(const char *cgroup, struct text *ret);
 
 /*
- * Appends the name of the innermost systemd service or scope of a cgroup. Returns false if the path contains neither a
- * service nor a scope.
+ * Appends the name of the innermost systemd service or scope in the path of a cgroup. Returns false if the path contains
+ * neither a service nor a scope.
  */
 bool cgroup_unit(const char *cgroup, struct text *ret);
 

@@ -9,10 +9,10 @@
 #include "report/string_table.h"
 
 #define NR_SYSCALLS (INT16_MAX + 1)
-#define OTHER	    0 /* the category of frames without a state */
+#define OTHER	    0 /* the subcategory of leaves that are not blocked in a known system call */
 #define NONE	    UINT32_MAX
 
-/* A combination of a stack and a state: one row of the table of stacks. */
+/* A combination of a stack, a state and a system call: one row of the table of stacks. */
 struct firefox_leaf {
 	uint32_t node;
 	uint8_t state;
@@ -25,7 +25,8 @@ struct firefox_writer {
 	struct json_stream json;
 	struct string_table strings;
 	struct string_table sources; /* the paths of the source files, in the order of the table of sources */
-	uint32_t *callers;	     /* for each node: its row in the table of stacks; NONE if the node has no callee */
+	/* For each node: its row in the table of stacks. NONE for the root, and for nodes without callees. */
+	uint32_t *callers;
 	uint32_t nr_callers;
 	/*
 	 * In the table of stacks, the rows of `leaves` come after the rows of `callers`. In the table of frames, the
@@ -34,7 +35,7 @@ struct firefox_writer {
 	struct firefox_leaf *leaves;
 	uint32_t nr_leaves;
 	uint32_t *span_leaf; /* for each span: the index of the span's leaf in `leaves` */
-	/* For each system call: its subcategory in the category "blocked"; 0 if no leaf has this system call. */
+	/* For each system call: its subcategory in the category "blocked"; 0 if no leaf is blocked in this system call. */
 	uint16_t *subcategories;
 	uint64_t samples_a_row; /* in a table of samples: the maximum number of samples per row */
 };

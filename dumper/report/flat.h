@@ -17,7 +17,7 @@ struct flat_row {
 };
 
 struct flat {
-	struct flat_row *rows; /* in descending order of self time, then total time; rows without time are omitted */
+	struct flat_row *rows; /* sorted by `self`, then by `total`, the highest first; rows without time are omitted */
 	size_t count;
 };
 

@@ -15,7 +15,7 @@ struct format_options {
 	const char *by;		      /* the view: "wall", "cpu", "gvl" or "gc" */
 	const char *title;	      /* the title of the report, such as "rubocop" or "process 1234" */
 	bool threads;		      /* show each thread separately, if the format supports this */
-	bool lines;		      /* show frames by line, if the format supports this */
+	bool lines;		      /* show the lines of a function separately, if the format supports this */
 	const char *remark;	      /* the remark from nearest_remark(); NULL if there is no remark */
 	const struct profile *before; /* the baseline profile of --diff, with the same filters; NULL without --diff */
 };

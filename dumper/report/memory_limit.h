@@ -2,7 +2,8 @@
  * Limits the memory that `rbdump report` uses. Without a limit, a hostile recording could make rbdump use all of the
  * machine's memory. The kernel counts the memory and enforces the limit (RLIMIT_DATA). Therefore, the limit covers all
  * memory that rbdump allocates for a recording: tables, strings, and the buffers of the libraries that decompress and
- * sort. When the limit is reached, allocations fail in the usual way: the functions return NULL or error_no_memory().
+ * sort. When the limit is reached, allocations fail in the usual way: the functions that need memory return NULL or
+ * error_no_memory().
  */
 #ifndef RBDUMP_MEMORY_LIMIT_H
 #define RBDUMP_MEMORY_LIMIT_H

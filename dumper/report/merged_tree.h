@@ -17,13 +17,13 @@ struct merged_node {
 	uint32_t parent;   /* index of the parent, which is less than the index of this node; 0 for the root */
 	uint32_t function; /* index in `functions` of the tree; CALL_TREE_GROUP if the node is a group */
 	int64_t line;	   /* with CALL_TREE_BY_LINE: the line number; otherwise 0 */
-	const char *group; /* as in call_tree.h */
+	const char *group; /* as in call_tree.h, but NULL for the root */
 	/* Several groups of one call tree can have the same parent and the same text. The first of these groups has
 	   `ordinal` 0, the second group has `ordinal` 1, and so on. */
 	uint32_t ordinal;
-	uint32_t same[MERGED_SIDES]; /* if `ordinal` is 0: how many groups of each tree have this parent and text */
+	uint32_t same[MERGED_SIDES]; /* if `ordinal` is 0: for each tree, how many groups have this parent and text */
 	uint64_t self[MERGED_SIDES][SAMPLE_STATES];
-	uint64_t samples[MERGED_SIDES]; /* the number of samples whose stack ends at this node */
+	uint64_t samples[MERGED_SIDES]; /* for each tree: the number of samples whose stack ends at this node */
 };
 
 struct merged_tree {

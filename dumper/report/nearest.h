@@ -13,7 +13,8 @@
  * Makes a sentence, without a full stop, about the first process that was read through the layout of another release.
  * The sentence also says how many other processes were read through layouts of other releases.
  *   before  the baseline profile of --diff; NULL without --diff
- *   ret     receives the sentence, malloc'ed; NULL if each process was read with a layout for its own release
+ *   ret     receives the sentence, which the caller must free; NULL if each process was read through the layout of its own
+ *           release
  * Returns false if there is not enough memory.
  */
 bool nearest_remark(const struct profile *profile, const struct profile *before, char **ret);

@@ -39,24 +39,24 @@ struct report_options {
 
 /*
  * Applies the selection to each profile, and writes the report. If no span of a profile is selected, also prints a
- * message to standard error, unless the recording was cut off before its first sample. Fails if the report cannot be
- * written, or if there is not enough memory.
+ * message to standard error. Prints no such message if the recording was cut off before its first sample, because the
+ * caller reports this. Fails if report_check() fails, if the report cannot be written, or if there is not enough memory.
  *   before  the baseline profile of --diff; NULL without --diff
  */
 struct error *report_render(const struct report_options *options, const char *title, struct profile *profile,
 			    struct profile *before);
 
 /*
- * Checks whether report_render() can write its output, and whether the format can do what the options ask for. The
- * check is made early, so that no time is spent on a report that cannot be written. Fails with the same error as
- * report_render().
+ * Checks whether report_render() can write its output, and whether the format can do what --threads asks for. If not,
+ * fails with the error with which report_render() would fail. Callers make this check before they record or read
+ * anything, so that no time is spent on a report that cannot be written.
  */
 struct error *report_check(const struct report_options *options);
 
 /*
  * Handles the options that `rbdump record` and `rbdump report` have in common (REPORT_OPTIONS). Returns whether
  * `option` is one of these options.
- *   wrong  receives a text that tells the user what is wrong with the argument; NULL if nothing is wrong
+ *   wrong  receives a text that says what is wrong with the argument; NULL if nothing is wrong
  */
 bool report_option(int option, const char *argument, struct report_options *options, const char **wrong);
 

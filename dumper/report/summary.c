@@ -216,7 +216,7 @@ static bool write_changes(const struct profile *profile, const struct profile *b
 		count = add_changes(profile, &now, false, changes);
 		count += add_changes(before, &then, true, changes + count);
 		count = merge_changes(changes, count);
-		fputs("\n  change   before      now   method (percent of all self time)\n", stream);
+		fputs("\n  change   before      now   method (before and now: percent of all self time)\n", stream);
 		for (size_t i = 0; i < count && i < ROWS; i++) {
 			const struct flat_row row = {.function = changes[i].function};
 

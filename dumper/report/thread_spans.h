@@ -9,10 +9,10 @@
 #include "recording/profile.h"
 
 struct thread_spans {
-	/* The indices of all spans, sorted by thread. The spans of one thread have the same order as in the profile. */
+	/* The indexes of all spans, sorted by thread. The spans of one thread have the same order as in the profile. */
 	uint32_t *spans;
 	/*
-	 * For each thread: the index of its first span in `spans`. The last element is the number of all spans.
+	 * For each thread: where the thread's spans begin in `spans`. After the last thread: the number of all spans.
 	 */
 	size_t *first;
 };

@@ -8,8 +8,8 @@
 
 /* For a pair of a thread and a waker: the waits of this thread that this waker ended. */
 struct wake {
-	uint32_t thread; /* index */
-	uint32_t waker;	 /* index */
+	uint32_t thread; /* index in `threads` of the profile */
+	uint32_t waker;	 /* index in `wakers` of the profile */
 	uint64_t count;
 	uint64_t waited_ns; /* the total duration of the waits */
 };

@@ -35,14 +35,14 @@ bool access_bytes(struct access *access, uint64_t address, void *buffer, size_t 
 /* Reads a little-endian word of 8 bytes. */
 uint64_t access_word(struct access *access, uint64_t address);
 
-/* The address of a member of the struct at `object`. */
+/* Returns the address of a member of the struct at `object`. */
 static inline uint64_t access_address(const struct access *access, uint64_t object, enum layout_member_id id)
 {
 	return object + access->layout->members[id].offset;
 }
 
 /*
- * The value of a member, zero-extended. The member must be a number, a pointer or a bitfield, of at most 8 bytes.
+ * Returns the value of a member, zero-extended. The member must be a number, a pointer or a bitfield, of at most 8 bytes.
  * Sets access->failed if this Ruby does not have the member, so check layout_has() first.
  */
 uint64_t access_member(struct access *access, uint64_t object, enum layout_member_id id);

@@ -5,7 +5,7 @@
  * also says what is at this address: code or a method entry. The table also contains calls that are known to agree with
  * their call sites (ruby/call_site.h).
  *
- * The caller adds a pair only if the code and the method entry are old objects of the garbage collector. When old
+ * The caller adds a pair only if the garbage collector treats the code and the method entry as old objects. When old
  * objects may have been freed, the caller calls checked_code_forget() (sampling/old_objects.h).
  */
 #ifndef RBDUMP_CHECKED_CODE_H
@@ -35,7 +35,7 @@ enum pointee checked_code_pointee(const struct checked_code *checked, uint64_t a
 /* Whether the call of `method` from the call site before `pc` is in the table. */
 bool checked_code_has_call(const struct checked_code *checked, uint64_t pc, uint64_t method);
 
-/* The next two functions add a pair or a call to the table. If there is no room, the function empties the table. */
+/* The next two functions add a pair or a call to the table. If there is no room, they empty the table and add nothing. */
 void checked_code_add(struct checked_code *checked, uint64_t iseq, uint64_t method, bool own);
 
 void checked_code_add_call(struct checked_code *checked, uint64_t pc, uint64_t method);

@@ -336,6 +336,9 @@ const char *class_refs_lack(const struct layout *layout)
 	if (tables_are_known(layout))
 		return NULL;
 	return st_replaced_by_id_tables(layout)
-		   ? "The layout lacks a member of rb_id_table, so it is not known what constants and methods refer to."
-		   : "The layout lacks the struct of the table of methods, so it is not known what methods refer to.";
+		   ? "The layout lacks a member of the tables of constants or methods, so rbdump does not know the "
+		     "references of constants "
+		     "and methods."
+		   : "The layout lacks the struct of the table of methods, so rbdump does not know the references of "
+		     "methods.";
 }

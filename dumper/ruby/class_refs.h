@@ -26,12 +26,12 @@ bool class_refs(struct refs_walk *walk);
 /* Calls `visit` for each reference of a T_ICLASS. Returns whether all references are known. */
 bool iclass_refs(struct refs_walk *walk);
 
-/* Whether the layout has what class_refs_caches() needs. */
+/* Whether the layout has the members that class_refs_caches() needs. */
 bool class_refs_caches_are_known(const struct layout *layout);
 
 /*
- * Calls `visit` for each reference in a class's table of call caches. This table is an id table of structs
- * rb_class_cc_entries. Returns whether the whole table could be read.
+ * Calls `visit` for each reference in a class's table of call caches. This table is an id table. Each of its values is
+ * the address of a struct rb_class_cc_entries. Returns whether the whole table could be read.
  */
 bool class_refs_caches(struct refs_walk *walk, uint64_t table);
 

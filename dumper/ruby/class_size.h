@@ -9,7 +9,7 @@
 #include "ruby/access.h"
 
 /*
- * Computes how many bytes a class or a module owns.
+ * Computes how many bytes a class or a module owns outside its slot.
  *   flags  RBasic.flags of the class
  *   shape  the address of the shape of the class; 0 if it is not known, or if this Ruby has no shapes
  *   steps  how many entries of tables may still be read; the function subtracts the number of entries that it reads

@@ -20,9 +20,9 @@ struct code {
 	 * this can be the old address.
 	 */
 	uint64_t parent;
-	/* local_iseq, the outermost iseq in the same method; the new address if compaction has moved that iseq */
+	/* address of local_iseq, the outermost iseq in the same method; the new address if compaction has moved it */
 	uint64_t local;
-	uint64_t klass;		/* up to 2.2: the class in which a method was defined; since 2.3: 0 */
+	uint64_t klass;		/* up to 2.2: the class in which the method was defined; since 2.3: 0 */
 	uint64_t builtin_attrs; /* BUILTIN_ATTR_ bits; 0 if this Ruby has no builtin_attrs */
 	int64_t first_line;
 	bool compiled; /* a JIT has compiled the code, and the interpreter calls the machine code */
@@ -59,8 +59,8 @@ bool code_read(struct access *access, uint64_t iseq, struct code *ret);
 bool code_is_internal(struct access *access, const struct code *code);
 
 /*
- * Whether `pc` points into the code. The result is always true for a frame that the interpreter runs. The result can be
- * false for a frame that runs JIT-compiled code.
+ * Whether `pc` points into the code. For the pc of a frame that the interpreter runs, the result is always true. For
+ * the pc of a frame that runs JIT-compiled code, the result can be false.
  */
 bool code_has_pc(const struct code *code, uint64_t pc);
 

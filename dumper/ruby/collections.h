@@ -2,11 +2,11 @@
  * Reads the state of the garbage collector. If data was read from Ruby's heap at two moments, the states of the
  * collector at these moments show whether the data is consistent.
  *
- * Until a new collection begins, Ruby does not free any object that a stack or another object refers to. An object
- * stays at its address until a collection moves objects. During a compaction, the old place of a moved object contains
- * the object's new address. `compacting` is true until the compaction ends, and each compaction increases
- * `compactions`. Based on Ruby's sources: 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc of 2.7, gc_compact_finish);
- * 3.4 to head, gc/default/default.c.
+ * From the end of marking to the beginning of the next collection, Ruby does not free any object that a stack or a
+ * reachable object refers to. An object stays at its address until a collection moves objects. During a compaction, the
+ * old place of a moved object contains the object's new address. `compacting` is true until the compaction ends, and
+ * each compaction increases `compactions`. Based on Ruby's sources: 1.9.3 to 3.3, gc.c (gc_start, gc_compact_after_gc
+ * of 2.7, gc_compact_finish); 3.4 to head, gc/default/default.c.
  */
 #ifndef RBDUMP_COLLECTIONS_H
 #define RBDUMP_COLLECTIONS_H
@@ -33,7 +33,7 @@ struct collections {
 };
 
 /*
- * Whether the target uses a garbage collector that is not Ruby's own. The other collector stores its state at the place
+ * Whether the target uses a garbage collector that is not Ruby's own. Such a collector stores its state at the place
  * where Ruby's own collector would store its state. If rbdump reads this state as if it were the state of Ruby's own
  * collector, the class Object seems to be outside the heap. Returns false if the layout lacks the members that this
  * test needs, or if the class Object is not known. Returns true if a read fails.
@@ -76,7 +76,7 @@ bool collections_same_objects(const struct collections *kept, const struct colle
  * and is not kept. The second moment must follow soon after the first. The result is true whenever
  * collections_same_objects() returns true. For a stopped target, the result can be true although
  * collections_same_objects() returns false. For example, data that is read during a compaction can be used, but cannot
- * be kept, because the compaction may still move the objects. Until the compaction ends, the old place of a moved
+ * be kept, because the compaction may move the objects later. Until the compaction ends, the old place of a moved
  * object contains only the object's new address.
  */
 bool collections_unchanged(const struct collections *then, const struct collections *now);

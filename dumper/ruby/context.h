@@ -52,7 +52,7 @@ static inline bool context_is_of(struct access *access, uint64_t ec, uint64_t th
 
 /*
  * The rb_fiber_t that a member of a thread or fiber refers to; 0 if the member refers to no fiber. Up to Ruby 2.1 the
- * member contains a Fiber object, which leads to the rb_fiber_t.
+ * member contains the address of a Fiber object, which leads to the rb_fiber_t.
  */
 static inline uint64_t context_fiber(struct access *access, uint64_t object, enum layout_member_id id)
 {

@@ -22,8 +22,9 @@
 bool data_refs(struct refs_walk *walk);
 
 /*
- * The address and the length of the part of a T_DATA's memory that is worth copying in advance; 0 if there is no such
- * part.
+ * Returns the address of the memory outside the slot that the caller should copy before it calls data_refs(). Returns 0
+ * if there is no such memory.
+ *   length  receives the length of this memory, in bytes
  */
 uint64_t data_refs_outside(const struct layout *layout, const struct object_slot *slot, uint64_t flags,
 			   uint64_t *length);
@@ -33,7 +34,7 @@ uint64_t data_refs_type(const struct layout *layout, const struct object_slot *s
 
 /*
  * The name of the type at an address. The C code that defines the type chooses this name. The address in the result is
- * 0 if the type has no name, or if the name cannot be read or is longer than 128 bytes.
+ * 0 if the type has no name, if the name cannot be read, or if the name is longer than 128 bytes.
  */
 struct bytes data_refs_type_name(struct access *access, uint64_t type);
 

@@ -15,7 +15,7 @@
 #include "ruby/data_types.h"
 
 /*
- * Computes how many bytes a T_DATA owns.
+ * Computes how many bytes a T_DATA owns outside its slot.
  *   lasting  for reading the type, which does not change
  *   access   for reading the struct
  *   ret      receives the number; if the exact number is not known, only the known bytes are counted
@@ -25,8 +25,9 @@ bool data_size(struct data_types *types, struct memory *lasting, struct access *
 	       uint64_t flags, uint64_t *ret);
 
 /*
- * The address and the length of the memory that data_size() will read outside the slot. Returns 0 if there is no such
- * memory, or if its address is not known.
+ * Returns the address of the memory that data_size() will read outside the slot. Returns 0 if there is no such memory,
+ * or if the type of the T_DATA is not kept (see data_types_kept()).
+ *   length  receives the length of this memory, in bytes
  */
 uint64_t data_size_wants(const struct data_types *types, const struct layout *layout, const struct object_slot *slot,
 			 uint64_t flags, uint64_t *length);

@@ -1,7 +1,7 @@
 /*
- * The types of T_DATA (rb_data_type_t). Most of them belong to C code that rbdump does not know. For a few of Ruby's
- * own types, members of their structs are in the layout. rbdump recognizes these types by their names. Other C code can
- * use the same names, so data from such a struct must be checked, like all data from a target.
+ * The types of T_DATA (rb_data_type_t). Most of these types belong to C code that rbdump does not know. For a few of
+ * Ruby's own types, members of the T_DATA's struct are in the layout. rbdump recognizes these types by their names.
+ * Other C code can use the same names, so data from such a struct must be checked, like all data from a target.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: include/ruby/internal/core/rtypeddata.h (up to 2.7
  * include/ruby/ruby.h); thread_sync.c, proc.c, vm.c, cont.c, iseq.c, variable.c,
@@ -36,9 +36,9 @@ enum data_kind {
 struct data_type {
 	uint64_t address; /* 0: none */
 	enum data_kind kind;
-	bool marks; /* objects of this type have references */
+	bool marks; /* objects of this type can have references */
 	bool declared;
-	uint64_t offsets; /* if `declared`: the address of the list of offsets */
+	uint64_t offsets; /* if `declared`: address of a list, with the offset of each reference in the struct */
 };
 
 #define DATA_TYPES_KEPT 256u
@@ -51,7 +51,7 @@ struct data_types {
 /*
  * Reads the type at an address. Returns NULL if it cannot be read.
  *   lasting  the target's memory; the type is read as data that does not change
- * The result is valid until the next call.
+ * The result is valid until the next call of this function.
  */
 const struct data_type *data_types_read(struct data_types *types, const struct layout *layout, struct memory *lasting,
 					uint64_t address);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The position of each slot, in words from the ep: VM_ENV_DATA_INDEX_* of vm_core.h, v2_4_0 to v4.0.5 and head. */
+/* The position of each slot, in words from the ep (vm_core.h, VM_ENV_DATA_INDEX_*, v2_4_0 to v4.0.5 and head). */
 enum environment_slot {
 	ENVIRONMENT_ME_CREF = -2, /* a method entry, a cref, or an svar that refers to a method entry or a cref */
 	ENVIRONMENT_SPECVAL = -1, /* the enclosing environment; if there is none, a block or 0 */
@@ -34,8 +34,8 @@ static inline uint64_t environment_previous(uint64_t specval)
 
 /*
  * Whether the FLAGS slot contains flags. The flags form a Fixnum (vm_core.h, v2_4_0 to v4.0.5 and head: VM_ENV_FLAGS),
- * so bit 0 of the slot is set. While an environment is being moved to the heap, the slot contains the environment
- * object instead (vm.c, vm_make_env_each).
+ * so bit 0 of the slot is set. While an environment is being moved to the heap, the slot contains the address of the
+ * environment object instead (vm.c, vm_make_env_each).
  */
 static inline bool environment_has_flags(uint64_t flags)
 {

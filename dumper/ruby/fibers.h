@@ -9,13 +9,14 @@
  *   - Some Rubies keep all execution contexts in a linked list (rb_jit_cont): Ruby 3.2 if a JIT is on, and Ruby 3.3 and
  *     later. In these Rubies, the search begins at the current fiber of some thread, and follows the links in both
  *     directions. This search does not need an ELF symbol.
- *   - In all other Rubies, Ruby's heap is searched (see ruby/heap_search.h). All Fiber objects have the same rb_data_type_t.
- *     The root fiber of a thread gets a Fiber object when the thread first uses fibers. If no root fiber has a Fiber
- *     object, all fibers are root fibers, and the heap is not searched. The search takes time, so a verb that prints
- *     stacks runs the search before it stops the target. Each fiber that was found is read again in the snapshot. A
- *     fiber that has ended since the search is not listed, and a fiber that was made since the search is missed. Up to
- *     Ruby 2.1, Ruby links the fibers of each thread in a ring, and rbdump also follows this ring. So in these Rubies, a
- *     fiber can be missed only if its thread has ended.
+ *   - In all other Rubies, Ruby's heap is searched (see ruby/heap_search.h). All Fiber objects have the same
+ *     rb_data_type_t, so rbdump searches for objects of this type. rbdump finds the address of the type in the Fiber
+ *     object of a root fiber. The root fiber of a thread gets a Fiber object when the thread first uses fibers. If no
+ *     root fiber has a Fiber object, all fibers are root fibers, and the heap is not searched. The search takes time,
+ *     so a verb that prints stacks runs the search before it stops the target. Each fiber that was found is read again
+ *     in the snapshot. A fiber that has ended since the search is not listed, and a fiber that was made since the
+ *     search can be missed. Up to Ruby 2.1, Ruby links the fibers of each thread in a ring, and rbdump also follows
+ *     this ring. So in these Rubies, a fiber can be missed only if its thread has ended.
  * Since Ruby 2.7, there is a pool of fiber stacks. The pool counts the stacks that are in use, and this count shows
  * whether any fiber was missed.
  *
@@ -73,8 +74,8 @@ struct ruby_fibers {
 
 /*
  * Lists the fibers, at most FIBERS_MAX. Stops early if the time limit is reached (see memory_limit()).
- *   found  the result of heap_find() for the `type` that an earlier call of fibers_list() has set; empty if the heap
- *          was not searched
+ *   found  the result of heap_find() for the type that an earlier call of fibers_list() has stored in `ret->type`;
+ *          empty if the heap was not searched
  * Returns false if there is not enough memory. Otherwise the caller frees `ret` with fibers_clear().
  */
 bool fibers_list(const struct ruby *ruby, const struct ruby_threads *threads, const struct heap_finds *found,

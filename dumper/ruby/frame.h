@@ -23,7 +23,7 @@ struct frame {
 	 * method
 	 */
 	bool own_method;
-	bool jit;	    /* JIT-compiled code has pushed the frame, or runs it (see jit_frame.h) */
+	bool jit;	    /* JIT-compiled code has pushed the frame, or the frame runs such code (see jit_frame.h) */
 	bool finish;	    /* a call of vm_exec() has begun with this frame (VM_FRAME_FLAG_FINISH) */
 	enum reason reason; /* for FRAME_UNREADABLE */
 };

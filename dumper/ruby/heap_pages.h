@@ -16,14 +16,14 @@
 #include "ruby/ruby.h"
 
 /*
- * HEAP_PAGE_SIZE (up to 2.1 HEAP_SIZE) in gc.c is 16 KiB up to 3.1, and 64 KiB since 3.2. Up to 3.4, the largest slots
- * have 640 bytes (in the largest of the five size pools). Since 4.0, there are larger slots.
+ * HEAP_PAGE_SIZE in gc.c (named HEAP_SIZE up to 2.3) is 16 KiB up to 3.1, and 64 KiB since 3.2. Up to 4.0.5, the largest
+ * slots have 640 bytes (in the largest of the five size pools). In head, there are larger slots.
  */
 #define HEAP_PAGE_BYTES_MAX (UINT64_C(64) << 10)
 #define HEAP_SLOT_BYTES_MAX 4096u
 
 struct heap_page {
-	uint64_t address; /* the address of the struct heap_page; in 1.9.3, of the row in the list */
+	uint64_t address; /* the address of the struct heap_page; in 1.9.3, the address of the row in the list */
 	uint64_t start;	  /* the address of the first slot */
 	uint64_t slots;	  /* how many slots the page has */
 	uint64_t slot_size;
@@ -40,7 +40,7 @@ struct heap_pages {
 	 */
 	struct memory *descriptions;
 	uint64_t objspace, list, count, next;
-	uint64_t end; /* the address at which the slots of the last undamaged page end */
+	uint64_t end; /* the address after the last slot of the last undamaged page that was read */
 };
 
 /* Whether the layout has the members that heap_pages_begin() and heap_pages_next() need. */
@@ -57,9 +57,9 @@ bool heap_pages_begin(struct memory *memory, struct memory *descriptions, const 
 		      struct heap_pages *ret);
 
 /*
- * Whether the list has changed since the walk began. If so, the walk can miss a page that was in the list all the time,
- * because Ruby moves pages within the list. If the target is running, call this function right after
- * heap_pages_begin().
+ * Whether the list now differs from the copy that heap_pages_begin() has made. If so, the copy can lack a page that was
+ * in the list all the time, because Ruby moves pages within the list. If the target is running, call this function right
+ * after heap_pages_begin().
  */
 bool heap_pages_have_moved(const struct heap_pages *pages);
 

@@ -1,6 +1,6 @@
 /*
  * A root of Ruby's heap: a word outside the heap that keeps an object alive. This header defines what a root is, and
- * has a function that describes a root in words. heap_roots.h finds the roots.
+ * has a function that writes a description of a root. The functions of heap_roots.h find the roots.
  */
 #ifndef RBDUMP_HEAP_ROOT_H
 #define RBDUMP_HEAP_ROOT_H
@@ -15,7 +15,7 @@ enum heap_root_kind {
 	ROOT_C_VARIABLE,      /* a variable of C code */
 	ROOT_REGISTERED,      /* registered memory that is not a variable (rb_gc_register_address) */
 	ROOT_GLOBAL_VARIABLE, /* a global variable; `name`: its ID */
-	ROOT_FINALIZER,	      /* `name`: the object that has the finalizer */
+	ROOT_FINALIZER,	      /* a finalizer; `name`: the object that has the finalizer */
 	ROOT_TRACE,	      /* a TracePoint, or another hook */
 	ROOT_LOADING,	      /* an object that is needed while a file is being loaded */
 	ROOT_MODULE,	      /* a module that C code has defined */
@@ -28,8 +28,8 @@ enum heap_root_kind {
 	/* The following kinds belong to a thread or a fiber. */
 	ROOT_THREAD,	   /* a member of the rb_thread_t */
 	ROOT_CONTEXT,	   /* a member of the execution context */
-	ROOT_FIBER,	   /* a member of the rb_fiber_t outside its execution context */
-	ROOT_STORAGE,	   /* a value that Thread#[]= has stored; `name`: the ID */
+	ROOT_FIBER,	   /* a member of the rb_fiber_t, but not of the execution context in it */
+	ROOT_STORAGE,	   /* a value that Thread#[]= has stored; `name`: the ID of its key */
 	ROOT_FRAME,	   /* a member of a control frame */
 	ROOT_VM_STACK,	   /* a word of the VM stack: a local variable, or an intermediate result */
 	ROOT_NATIVE_STACK, /* a word of the native stack */
@@ -41,7 +41,7 @@ struct heap_root {
 	uint64_t target; /* the address of an object */
 	enum heap_root_kind kind;
 	enum ref_certainty certainty;
-	uint64_t word; /* the address of the word that refers to the object */
+	uint64_t word; /* the address of the word that refers to the object; 0 if this word is in a table */
 	uint64_t name; /* see heap_root_kind */
 	size_t stack;  /* for the kinds that belong to a thread or fiber: index in `stacks` of struct heap_roots */
 	/*
@@ -57,23 +57,23 @@ typedef bool heap_root_is_object(void *context, uint64_t address);
 /*
  * heap_roots_each() calls this function for each root. An object can be the target of many roots. If a variable of C code
  * is registered, the function can be called twice for the word of this variable: first with an exact root, and then
- * with a conservative one.
+ * with a conservative root.
  */
 typedef void heap_root_visit(void *context, const struct heap_root *root);
 
 /* The words on a VM stack that belong to a frame: first local variables, and then intermediate results. */
 struct heap_stack_words {
 	uint64_t start; /* 0 if it is not known */
-	uint64_t named; /* the first `named` of these words are local variables with a name */
+	uint64_t named; /* how many local variables are at the beginning of these words; 0 if it is not known */
 };
 
 /* The stack of a thread, or of a fiber that is not running. */
 struct heap_stack {
 	size_t thread;	 /* index in `threads` of struct heap_roots; `threads.count` if the fiber's thread has ended */
 	uint64_t fiber;	 /* the rb_fiber_t; 0 for the running fiber of a thread */
-	uint64_t holder; /* as in struct heap_root */
+	uint64_t holder; /* see `holder` of struct heap_root */
 	struct stack walked;
-	struct heap_stack_words *words; /* for each frame of `walked` */
+	struct heap_stack_words *words; /* one element for each frame of `walked` */
 };
 
 /* The data that is needed to find the roots, and to describe them. */

@@ -65,7 +65,9 @@ static bool give_entry(void *context, struct access *access, uint64_t key, uint6
 	struct roots_walk *walk = context;
 
 	(void)access;
-	walk->root.name = key;
+	/* A ractor's value keeps the number of the ractor. */
+	if (walk->root.kind != ROOT_RACTOR_STORAGE)
+		walk->root.name = key;
 	roots_give(walk, 0, record);
 	return true;
 }

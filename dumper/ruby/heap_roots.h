@@ -1,19 +1,19 @@
 /*
- * The roots of Ruby's heap: the words outside the heap that keep objects alive, and what each of these words is. Ruby's
- * collector keeps the objects that can be reached from the roots.
+ * Finds the roots of Ruby's heap: the words outside the heap that keep objects alive. Also finds out what each of these
+ * words is. Ruby's collector keeps the objects that can be reached from the roots.
  *
  * Some roots are exact: they are references in Ruby's own structs. Ruby's collector itself looks at stacks
- * conservatively: each word that is the address of an object keeps that object alive. rbdump looks at more memory in
- * this way: at all variables of C code, and at all words of some structs of Ruby. Ruby's collector looks only at the
- * variables that C code has registered. So rbdump can find a conservative root that Ruby does not have, but it misses
- * few roots. rbdump does not find the following roots:
+ * conservatively: if a word equals the address of an object, the word keeps this object alive. rbdump looks at more memory
+ * in this way: at all variables of C code, and at all words of some structs of Ruby. Of the variables of C code, Ruby's
+ * collector looks only at those that the code has registered. So rbdump can find a conservative root that is not a root
+ * for Ruby's collector, but it misses few roots. rbdump does not find the following roots:
  *   - references that only a just-in-time compiler keeps (YJIT, RJIT, MJIT, ZJIT)
  *   - the registers of a running thread, except registers that a call or a switch of fibers has saved in memory
  *   - messages that a ractor has not received yet
- *   - blocks of at_exit, whose list is in a struct that no layout has
+ *   - blocks of at_exit, because the list of these blocks is in a struct that no layout contains
  *   - blocks of trace_var
  *   - hooks for one method only; up to 2.5, also hooks for one thread only
- *   - references that C code marks with a mark function that does not belong to an object
+ *   - references that C code marks in a function that is not the mark function of an object
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: gc.c (gc_mark_roots; since 3.4: rb_gc_mark_roots), vm.c (rb_vm_mark,
  * thread_mark, rb_execution_context_mark), ractor.c (ractor_mark), cont.c (fiber_mark), variable.c

@@ -19,8 +19,8 @@
 /*
  * Gives the references of a T_IMEMO. Some words are REF_CONSERVATIVE: the words of a C function's temporary memory
  * (imemo_tmpbuf), and words whose meaning only a C function knows (the data of imemo_ifunc, the third word of
- * imemo_memo). Ruby's collector, too, marks such a word only if it is the address of an object. Returns whether all
- * references are known.
+ * imemo_memo). Ruby's collector, too, takes such a word for a reference only if the word is the address of an
+ * object. Returns whether all references are known.
  */
 bool imemo_refs(struct refs_walk *walk);
 

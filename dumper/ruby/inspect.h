@@ -1,5 +1,5 @@
 /*
- * Writes a VALUE as the `inspect` of its class would write it. No code of the target runs, so an `inspect` that a
+ * Writes a VALUE as Ruby's own `inspect` methods would write it. No code of the target runs, so an `inspect` that a
  * program has defined is not called. An object of an ordinary class is written with its instance variables:
  * #<Foo @a=1, @b="x">. For an exception, the message is written before the instance variables:
  * #<Refused: no such user @code=3>.
@@ -23,7 +23,7 @@
 
 #define INSPECT_BYTES	     1000u
 #define INSPECT_STRING_BYTES 200u
-#define INSPECT_NAME_BYTES   200u /* of the name of a class, a Symbol or an instance variable */
+#define INSPECT_NAME_BYTES   200u /* for the name of a class, a Symbol or an instance variable */
 #define INSPECT_ENTRIES	     24u
 #define INSPECT_DEPTH	     4u
 

@@ -36,7 +36,10 @@ bool inspect_next(struct inspect *inspect, uint64_t index, struct text *text);
 enum memory_kind inspect_names_begin(struct inspect *inspect);
 void inspect_names_end(struct inspect *inspect, enum memory_kind before);
 
-/* Appends the name of a class, or of the class of an object (Object#class). */
+/*
+ * inspect_add_class() appends the name of the class `klass`. inspect_add_class_of() appends the name of an object's class
+ * (Object#class); its parameter `klass` is the object's RBasic.klass.
+ */
 void inspect_add_class(struct inspect *inspect, uint64_t klass, struct text *text);
 void inspect_add_class_of(struct inspect *inspect, uint64_t klass, struct text *text);
 
@@ -52,7 +55,7 @@ void inspect_object(struct inspect *inspect, uint64_t object, uint64_t flags, st
 /* Appends a Symbol, with a colon. */
 void inspect_symbol(struct inspect *inspect, uint64_t value, struct text *text);
 /*
- * Appends a Symbol that is a key of a Hash, and the text between this key and its value, as Ruby 3.4 and later write it:
+ * Appends a Symbol that is a key of a Hash, and the text between this key and its value, as Ruby 3.4 and later write them:
  * "a: ", "\"a b\": ".
  */
 void inspect_symbol_key(struct inspect *inspect, uint64_t value, struct text *text);

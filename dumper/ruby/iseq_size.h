@@ -11,7 +11,7 @@
  * Computes how many bytes code owns.
  *   iseq   the address of the T_IMEMO
  *   flags  its RBasic.flags
- *   steps  how many entries of tables may still be read; the function subtracts the number of entries that it reads
+ *   steps  how many entries of tables may still be read; the function reduces this number by 1 for each entry that it reads
  * Returns false if the number is not known exactly:
  *   - up to 2.6
  *   - while Ruby is still compiling the code

@@ -22,10 +22,10 @@ struct object_shape {
 	uint64_t address; /* of the rb_shape; 0: not known, or this Ruby has no shapes */
 	bool too_complex;
 	uint64_t fields;   /* how many instance variables an object with this shape has */
-	uint64_t capacity; /* if the variables are outside the slot: there is room for this number; 0: not known */
+	uint64_t capacity; /* if the variables are outside the slot: for how many there is room; 0: not known */
 };
 
-/* How many shapes are kept. Objects that are beside each other often have the same few shapes. */
+/* How many shapes `kept` has room for. Objects that are beside each other often have the same few shapes. */
 #define SHAPES_KEPT 256u
 
 struct ivars {
@@ -34,7 +34,7 @@ struct ivars {
 	uint64_t shapes;	/* the address of the array of shapes; 0 if it is not known */
 	struct object_shape kept[SHAPES_KEPT];
 	bool generic_known;	    /* `generic` contains all objects with generic instance variables */
-	struct address_map generic; /* maps the object's address to the address of the object's entry in the st_table */
+	struct address_map generic; /* maps an object's address to the address of the object's entry in the st_table */
 };
 
 /*
@@ -64,9 +64,9 @@ uint64_t ivars_id(struct ivars *ivars, uint64_t klass, uint64_t flags, uint64_t 
 
 /*
  * Returns the address of the struct with the generic instance variables of an object: a gen_ivtbl; since 4.0 an
- * imemo_fields; up to 2.1 an st_table of values by ID. Each call reads the address again, because it can change while the
- * target runs. Returns 0 if the object has no such struct. Sets access->failed if the address cannot be read, or
- * if the object has no such struct any more.
+ * imemo_fields; up to 2.1 an st_table that maps IDs to values. Each call reads the address again, because it can change
+ * while the target runs. Returns 0 if ivars->generic does not contain the object. Sets access->failed if the address
+ * cannot be read, or if the object's entry in the st_table no longer belongs to the object.
  */
 uint64_t ivars_generic(const struct ivars *ivars, struct access *access, uint64_t object);
 

@@ -1,8 +1,8 @@
 /*
- * If a stripped Ruby has no symbols for the C variables that lead to instance variables (ruby/ivars.h), searches for
- * these C variables. For each word of Ruby's own data, rbdump tests whether the word leads to data that looks like the
- * table of generic instance variables, or like the shapes of some objects of the heap. Many facts must fit together, so
- * a wrong word is unlikely to pass this test.
+ * Searches for the C variables that lead to instance variables (ruby/ivars.h). This search is for a stripped Ruby that
+ * has no symbols for these C variables. For each word of Ruby's own data, rbdump tests whether the word leads to data
+ * that looks like the table of generic instance variables, or like the shapes of some objects of the heap. Many facts
+ * must fit together, so a wrong word is unlikely to pass this test.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: variable.c (generic_iv_tbl_), shape.c (rb_shape_tree_ptr).
  */
@@ -16,7 +16,7 @@
 /*
  * Sets `generic_ivars` and `shape_tree` of a Ruby, if they are not known and this Ruby has them. A member stays 0 if
  * its value is not found.
- *   ruby             the function does not use its `memory`
+ *   ruby             the function does not use ruby->memory
  *   source, context  the function that reads the target's pages, and its first argument
  * Returns false if there is not enough memory.
  */

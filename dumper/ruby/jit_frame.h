@@ -17,7 +17,7 @@
 struct jit_frame {
 	uint64_t pc;
 	uint64_t iseq; /* 0 for a C function */
-	bool jit;      /* JIT-compiled code has pushed the frame, or runs it */
+	bool jit;      /* JIT-compiled code has pushed the frame, or the frame runs such code */
 };
 
 /*

@@ -1,6 +1,6 @@
 /*
- * Finds out whether a Ruby is just starting or ending. Call lifetime_of() if no layout fits. In this case, the Ruby may
- * not have created its objects yet, or may already have freed them.
+ * Finds out whether a Ruby is just starting or ending. Call lifetime_of() if no layout fits. A possible reason is
+ * that the Ruby has not created its objects yet, or has already freed them.
  */
 #ifndef RBDUMP_LIFETIME_H
 #define RBDUMP_LIFETIME_H

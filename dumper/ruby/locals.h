@@ -6,9 +6,9 @@
  *
  * The variables are those that `binding.local_variables` returns in the frame: the frame's own variables, and the
  * variables of the code that encloses the frame's code. A variable of the enclosing code is omitted if an inner variable
- * has the same name. An environment of these variables can be on the stack or, if a Proc or a Binding uses it, on the
- * heap. Variables that Ruby itself uses have no names, and are omitted. Arguments to which the program gives no name are
- * included: "*", "**", "&", and "..." since 3.4.
+ * has the same name. The variables are in environments. An environment can be on the stack or, if a Proc or a Binding uses
+ * it, on the heap. Variables that Ruby itself uses have no names, and are omitted. Arguments to which the program gives no
+ * name are included: "*", "**" and "&"; since 3.4, also "...".
  *
  * When a frame is pushed, its variables are nil, unless they are arguments. So a variable that has not been assigned yet
  * is nil, as in Ruby.
@@ -40,7 +40,7 @@
 #define LOCALS_MAX 512u
 
 struct local {
-	char *name;	  /* in the form of struct text (base/text.h) */
+	char *name;	  /* valid UTF-8, as in struct text (base/text.h) */
 	size_t depth;	  /* 0: in the frame's own environment; 1: in the next enclosing environment; and so on */
 	uint64_t ep;	  /* of the variable's environment, which can be on the stack or on the heap */
 	uint64_t value;	  /* the VALUE */
@@ -54,7 +54,7 @@ struct locals {
 	struct local *of;
 	size_t count, capacity;
 	uint64_t ep;  /* of the frame's own environment; 0 if it could not be read */
-	bool known;   /* false: this Ruby keeps local variables in another way, or the layout lacks a member */
+	bool known;   /* false: up to 2.3 (variables are stored in another way), or if the layout lacks a member */
 	bool broken;  /* an environment could not be read, or contradicts the code: variables may be missing */
 	bool unnamed; /* the name of a variable could not be read, so the variable is missing */
 	bool cut;     /* variables are missing: there are more than LOCALS_MAX, or the time limit was reached */
@@ -63,7 +63,7 @@ struct locals {
 /*
  * Reads the local variables of a frame of Ruby code. Words of environments are read as data that changes, and code and names
  * as data that lasts (memory/memory.h).
- *   in_registers  the frame is the innermost, and may run code of a JIT
+ *   in_registers  true: the frame is the innermost frame, and may run code of a JIT
  *   ret           the caller frees it with locals_clear(), even after a failure
  * Returns false if there is not enough memory.
  */

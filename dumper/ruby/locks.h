@@ -37,7 +37,7 @@ static inline bool locks_step(struct locks *locks)
 /* Whether this Ruby's layout has the member that shows who holds a Mutex. */
 bool locks_are_known(const struct layout *layout);
 
-/* Who holds a Mutex. At most one member is not 0. */
+/* Who holds a Mutex. At most one member is set; the other members are 0. */
 struct lock_owner {
 	uint64_t thread; /* rb_thread_t, up to 2.7 */
 	uint64_t fiber;	 /* rb_fiber_t, 3.0 to 3.4 */
@@ -51,9 +51,9 @@ struct lock_owner {
 bool locks_owner(const struct locks *locks, uint64_t mutex, struct lock_owner *ret);
 
 /*
- * Whether a thread is in the list of the threads and fibers that wait for a Mutex. Up to 2.4 there is no list. In these
- * Rubies, the result shows only whether any thread waits for the Mutex.
- *   fiber  the fiber that waits, if it waits in a hook of a fiber scheduler; 0: any fiber of the thread
+ * Whether a thread is in the list of the threads and fibers that wait for a Mutex. Up to Ruby 2.4, a Mutex has no such
+ * list. In these Rubies, the result shows only whether any thread waits for the Mutex.
+ *   fiber  if a fiber waits in a hook of a fiber scheduler: this fiber; 0: any fiber of the thread can be in the list
  */
 bool locks_mutex_has_waiter(struct locks *locks, uint64_t mutex, uint64_t thread, uint64_t fiber);
 
@@ -77,18 +77,18 @@ uint64_t locks_monitor_mutex(const struct locks *locks, const struct typed *type
 
 /*
  * Reads how full a Queue or SizedQueue is.
- *   sized   whether it is a SizedQueue
- *   length  receives how many elements it has
- *   max     receives how many elements it has room for; 0 for a Queue
+ *   sized   whether the queue is a SizedQueue
+ *   length  receives the number of elements in the queue
+ *   max     receives the maximum number of elements; 0 for a Queue
  * Returns false if the queue cannot be read.
  */
 bool locks_queue_length(const struct locks *locks, const struct typed *typed, bool sized, uint64_t *length,
 			uint64_t *max);
 
 /*
- * The pid of the child process that an execution context waits for (the pid that the target itself uses); -1 if it waits for
- * any child. Returns 0 if this Ruby has no list of such waits (only 2.6 to 3.2 have such a list), or if the execution
- * context is not in the list.
+ * The pid of the child process that an execution context waits for; -1 if the execution context waits for any child. The
+ * pid is the one that the target itself uses for the child. Returns 0 if this Ruby has no list of such waits (only 2.6 to
+ * 3.2 have such a list), or if the execution context is not in the list.
  */
 int64_t locks_child(struct locks *locks, uint64_t ec);
 

@@ -15,18 +15,18 @@
 uint64_t machine_implementation(struct access *access, uint64_t method);
 
 /*
- * The address of the machine code of the first instruction of some code (rb_iseq_t). This machine code is inside the
- * function that interprets code, because Ruby's instructions are addresses in this function (OPT_DIRECT_THREADED_CODE).
+ * The address of the machine code that executes the first instruction of `iseq` (rb_iseq_t). This machine code is inside
+ * the function that interprets code, because Ruby's instructions are addresses in this function (OPT_DIRECT_THREADED_CODE).
  */
 uint64_t machine_first_instruction(struct access *access, uint64_t iseq);
 
 /* Whether `name` is the name of one of Ruby's functions that call methods written in C. */
 bool machine_calls_c(const char *name);
 
-/* Whether `name` is the name of the function of Ruby that interprets code. */
+/* Whether `name` is the name of Ruby's function that interprets code. */
 bool machine_interprets(const char *name);
 
-/* Whether `name` is the name of vm_exec(), the function of Ruby that calls the function that interprets code (vm.c). */
+/* Whether `name` is the name of vm_exec() (vm.c). This function of Ruby calls the function that interprets code. */
 bool machine_executes(const char *name);
 
 #endif

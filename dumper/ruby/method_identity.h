@@ -12,7 +12,8 @@
  * code must have the same body, too. A body never moves. As long as code is alive, no other code has the same body.
  *
  * The memory of a definition that was freed may still contain the definition's serial. So if a stack copy contains
- * bytes of the method entry, of the definition or of the code, these bytes must give the same identity, too.
+ * bytes of the method entry, of the definition or of the code, the identity that is read from these bytes must be the
+ * same, too.
  */
 #ifndef RBDUMP_METHOD_IDENTITY_H
 #define RBDUMP_METHOD_IDENTITY_H

@@ -8,18 +8,18 @@
 #include "base/text.h"
 #include "ruby/access.h"
 
-/* The number in a Float that is not an object (special_consts.h: the two low bits of this VALUE are 10). */
+/* The number in a Float that is not an object (special_consts.h: the two lowest bits of such a VALUE are binary 10). */
 double number_of_flonum(uint64_t value);
 
-/* Appends a Float with the fewest digits that distinguish it from all other Floats. */
+/* Appends a Float. Writes only as many digits as are needed to distinguish it from all other Floats. */
 void number_add_float(double number, struct text *text);
 
 /* Appends a Float that is an object. Sets access->failed if it cannot be read. */
 void number_add_float_object(struct access *access, uint64_t object, struct text *text);
 
 /*
- * A large Integer is written in digits if it has at most about this many digits. A larger Integer is written as, for example,
- * "(Integer of 20000 bits)".
+ * An Integer with at most about this many digits is written in digits. An Integer with more digits is written as, for
+ * example, "(Integer of 20000 bits)".
  */
 #define NUMBER_DIGITS 600
 

@@ -12,7 +12,7 @@
 
 /*
  * Reads the data that is needed to find the references of objects. Returns false if there is not enough memory. The
- * caller frees `ret` with object_refs_clear(). The caller keeps `ruby` and ruby->memory until then.
+ * caller frees `ret` with object_refs_clear(). Until then, `ruby` and ruby->memory must stay valid.
  */
 bool object_refs_read(const struct ruby *ruby, struct object_refs *ret);
 void object_refs_clear(struct object_refs *refs);
@@ -21,13 +21,13 @@ void object_refs_clear(struct object_refs *refs);
  * Calls `visit` for each reference of an object.
  *   access  for reading the structs outside the slot
  * Returns whether all references are known. A reference is not known if only C code knows it (data_refs.h), if the layout
- * lacks a member, if a struct cannot be read or cannot be right, or if the object would need more steps than one object may
- * take.
+ * lacks a member, if a struct cannot be read or has impossible values, or if the object would need more steps than one
+ * object may take.
  */
 bool object_refs_each(struct object_refs *refs, struct access *access, const struct object_slot *slot,
 		      object_ref_visit *visit, void *context);
 
-/* The rounds of copying in advance: first structs, and then the entries of tables to which these structs lead. */
+/* Memory is copied in advance in two rounds: first structs, and then the entries of tables to which these structs lead. */
 enum refs_round { REFS_STRUCTS, REFS_ENTRIES, REFS_ROUNDS };
 
 /*

@@ -1,9 +1,9 @@
 /*
  * The memory that an object owns outside its slot, for example the bytes of a long String. rbdump computes the same
  * number as Ruby's own ObjectSpace.memsize_of, minus the size of the slot. The numbers of older Rubies differ from
- * rbdump's in details. Up to 2.4, Ruby counts nothing for internal objects. For an Array whose elements other Arrays
- * share, it uses the number of these Arrays instead of the number of elements. For the terminator of a String, 1.9.3
- * counts nothing, and 2.0 counts one byte. For the groups of a MatchData, 1.9.3 counts nothing.
+ * rbdump's in details. Up to 2.4, Ruby counts nothing for internal objects. Also up to 2.4, for an Array whose elements
+ * other Arrays share, Ruby uses the number of these other Arrays instead of the number of elements. For the terminator of
+ * a String, 1.9.3 counts nothing, and 2.0 counts one byte. For the groups of a MatchData, 1.9.3 counts nothing.
  *
  * Memory that belongs to several objects is counted only for the object that frees it. For example, a String that
  * shares the bytes of another String owns nothing.
@@ -67,7 +67,7 @@ struct object_sizes {
 
 /*
  * Reads the data that is needed to compute the sizes of objects. Returns false if there is not enough memory. The
- * caller frees `ret` with object_sizes_clear(). The caller keeps ruby->memory until then.
+ * caller frees `ret` with object_sizes_clear(). Until then, ruby->memory must stay valid.
  */
 bool object_sizes_read(const struct ruby *ruby, struct object_sizes *ret);
 void object_sizes_clear(struct object_sizes *sizes);
@@ -78,7 +78,7 @@ void object_sizes_clear(struct object_sizes *sizes);
  */
 uint64_t object_size_wants(const struct object_sizes *sizes, const struct object_slot *slot, uint64_t *length);
 
-/* Whether object_size_wants() can return an address other than 0 for an object of a RUBY_T_ type. */
+/* Whether object_size_wants() can return an address other than 0 for objects of the given type (a RUBY_T_ type). */
 static inline bool object_size_may_want(const struct object_sizes *sizes, uint64_t type)
 {
 	return sizes->kinds[type % OBJECT_TYPES] >= SIZE_HASH;
@@ -86,7 +86,7 @@ static inline bool object_size_may_want(const struct object_sizes *sizes, uint64
 
 /*
  * Whether the flags of an object (RBasic.flags) show that the object owns nothing outside its slot. This is true for most
- * objects. If it is true, object_size() computes 0 bytes, and object_size_wants() returns 0.
+ * objects. If the result is true, object_size() computes 0 bytes, and object_size_wants() returns 0.
  */
 bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags);
 
@@ -96,11 +96,13 @@ bool object_size_is_nothing(struct object_sizes *sizes, uint64_t flags);
  *   owned   receives the number of bytes, at most sizes->owned_max. If the exact number is not known, only the known bytes
  *           are counted
  * Returns whether the number is exact. It is not exact in these cases, and in a few others:
- *   - The object is a T_DATA whose memory is known only to the C code that made the object (data_size.h), as for most T_DATA.
- *   - The object is code of Ruby 2.6 or older, or a class of Ruby 2.3 or older.
+ *   - The object is a T_DATA whose memory is known only to the C code that made the object (data_size.h). Most T_DATAs are
+ *     such objects.
+ *   - The object is code, and the target runs Ruby 2.6 or older.
+ *   - The object is a class, and the target runs Ruby 2.3 or older.
  *   - The object is a class with data for several boxes (Ruby::Box).
  *   - The layout lacks a member.
- *   - A struct cannot be read or cannot be right.
+ *   - A struct cannot be read or has impossible values.
  */
 bool object_size(struct object_sizes *sizes, struct access *access, const struct object_slot *slot, uint64_t *owned);
 

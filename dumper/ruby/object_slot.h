@@ -1,6 +1,6 @@
 /*
- * An object, as it was copied from its slot in the heap: its members and its flags, and for a Hash also the address of
- * its table.
+ * Reads the copy of an object's slot in the heap: the members and the flags of the object, and for a Hash also the address
+ * of its table.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: gc.c, internal/hash.h (RHASH_ST_TABLE, RHASH_AR_TABLE).
  */
@@ -37,7 +37,7 @@ struct object_slot {
 
 /* The position of the pairs in an ar_table. */
 struct hash_pairs {
-	uint64_t offset; /* of the first key; the word after a key is the value */
+	uint64_t offset; /* of the first key; the word after a key is its value */
 	uint64_t words;	 /* from one key to the next, at most HASH_PAIR_WORDS */
 };
 
@@ -89,7 +89,7 @@ bool slot_is(const struct layout *layout, uint64_t flags, enum layout_enumerator
  */
 bool slot_struct_length(const struct layout *layout, uint64_t flags, uint64_t *length);
 
-/* The address of the st_table of a T_HASH; 0 if it has none. */
+/* The address of the st_table of a T_HASH; 0 if the T_HASH has no st_table. */
 uint64_t slot_hash_st(const struct layout *layout, const struct object_slot *slot, uint64_t flags);
 
 /* The address of the ar_table of a T_HASH that has no st_table; 0 if the T_HASH has no ar_table either. */

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "ruby/object_refs.h"
 
-/* The maximum number of bytes of a String that are shown. */
+/* At most this many bytes of a String are shown. */
 #define OBJECT_TEXT_BYTES 60
 
 /*

@@ -1,7 +1,7 @@
 /*
  * A walk over the references of one object. This header defines what a reference is. Other files find the references,
- * and give them with the functions below. Each of these files handles some types of objects. To give a reference means
- * to call `visit` for the reference.
+ * and give them with the functions below. To give a reference means to call `visit` for the reference. Each of the other
+ * files handles some types of objects.
  *
  * A reference is exact if it is in a struct that Ruby itself defines. A reference is declared if the C extension that
  * made the object has declared the place of the reference (RUBY_TYPED_DECL_MARKING). A reference is conservative if it is

@@ -38,12 +38,12 @@ bool resolver_stack(struct resolver *resolver, const struct stack *stack, struct
  *   read (see collections_same_objects()).
  * - The code and the method were old objects when the data was read, and it is certain that no old object was freed or
  *   moved between this read and the moment of the stack (see collections_same_old_objects()).
- * - The method entry has the same definition as when the data was read, and the code is the same, too (see
- *   method_identity.h).
+ * - The data was read before the moment of the stack. After this moment, the method entry still had the same definition,
+ *   and the code was still the same, too (see method_identity.h).
  * - The data was read before the moment of the stack and again after it, and both reads gave the same bytes. If
  *   some of these bytes are also in the stack copy, they have the same values there.
- * rbdump can take some seconds to notice that a program has changed data in place. For example, a program can give a
- * name to an anonymous class.
+ * rbdump can take some seconds to notice that a program has changed data in place, without making a new object. For
+ * example, a program can give a name to an anonymous class.
  */
 
 /* After this call, the resolver keeps all data that it reads, and uses this data for later stacks, too. */
@@ -74,7 +74,7 @@ void resolver_verify(struct resolver *resolver, const struct stack *stack, const
  * right for the moment of the stack.
  *   now        the state of the garbage collector after everything was read
  *   lacks_old  whether the stack copy lacked bytes of objects that were old at the moment of the stack. If so, these
- *              bytes were read at the moment of `now`
+ *              bytes were read later, but before the moment of `now`
  *   now_ns     the time by CLOCK_MONOTONIC, taken after everything was read
  */
 bool resolver_settle(struct resolver *resolver, const struct collections *then, const struct collections *now,

@@ -14,9 +14,10 @@ struct roots {
 	uint64_t global_symbols; /* ruby_global_symbols, an rb_symbols_t */
 	uint64_t operators;	 /* op_tbl, an array that is needed only up to 2.1 */
 	uint64_t object_class;	 /* rb_cObject, a VALUE */
-	uint64_t shape_tree;	 /* rb_shape_tree_ptr, a pointer to the shapes; since 4.0, rb_shape_tree itself */
-	uint64_t generic_ivars;	 /* generic_iv_tbl_, which points to an st_table */
-	/* rb_cComplex, a VALUE: one of the last classes that a starting Ruby makes (inits.c) */
+	/* rb_shape_tree_ptr, a pointer to the struct with the shapes; since 4.0 rb_shape_tree, the struct itself */
+	uint64_t shape_tree;
+	uint64_t generic_ivars; /* generic_iv_tbl_, which points to an st_table */
+	/* rb_cComplex, a VALUE: one of the last classes that Ruby makes when it starts (inits.c) */
 	uint64_t late_class;
 	uint64_t zjit_entry;  /* rb_zjit_entry, a pointer */
 	uint64_t version;     /* ruby_version, a string */
@@ -50,8 +51,8 @@ bool roots_are_complete(const struct roots *roots);
  * rb_cObject must refer to a class with the name "Object". Every Ruby exports rb_cObject. But if the target is a core,
  * the file that contains this symbol can be missing. In this case, roots_search() searches for a variable that refers
  * to a class with the name "Object".
- *   memory  the memory to read. Roots are checked before the target is stopped, so this memory is not the snapshot of
- *           the stacks
+ *   memory  the memory to read. Roots are checked before the target is stopped, so this memory is not the snapshot from
+ *           which the stacks are read
  */
 void roots_check(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 
@@ -63,7 +64,7 @@ void roots_check(const struct module *module, struct memory *memory, const struc
  * reads, even if the segments are large. Searches at most 16 MiB of data, for at most two seconds. Sets `cut` if
  * part of the data was not searched.
  *   memory  the memory to read: a snapshot that does not contain any pages yet. Like the memory for roots_check(), it is
- *           not the snapshot of the stacks. The function seals this snapshot (see memory_seal())
+ *           not the snapshot from which the stacks are read. The function seals `memory` (see memory_seal())
  */
 void roots_search(const struct module *module, struct memory *memory, const struct layout *layout, struct roots *roots);
 

@@ -1,7 +1,7 @@
 /*
- * One Ruby in one target: its memory, its layout and its roots. The functions of ruby/ work on a `struct ruby`. These
- * functions read the target only through the `memory` of the struct. The only exceptions are functions that take a
- * memory_source.
+ * One Ruby in one target: its memory, its layout and its roots (see roots.h). The functions of ruby/ work on a
+ * `struct ruby`. These functions read the target only through the `memory` of the struct. The only exceptions are
+ * functions that take a memory_source.
  */
 #ifndef RBDUMP_RUBY_H
 #define RBDUMP_RUBY_H
@@ -25,12 +25,13 @@ struct ruby {
 	uint64_t symbols;	/* address of ruby_global_symbols, an rb_symbols_t; 0 if not known */
 	uint64_t operators;	/* address of op_tbl[], which is needed up to 2.1; 0 if not known */
 	uint64_t object_class;	/* address of the variable rb_cObject; 0 if not known */
-	uint64_t shape_tree;	/* address of rb_shape_tree_ptr; since 4.0, of rb_shape_tree; 0 if not known */
+	uint64_t shape_tree;	/* address of rb_shape_tree_ptr (since 4.0: rb_shape_tree); 0 if not known */
 	uint64_t generic_ivars; /* address of the variable generic_iv_tbl_; 0 if not known */
 	enum zjit zjit;
 	/*
-	 * The layout is for another release. The offsets of the garbage collector's counters might be wrong, and the
-	 * self-test cannot detect this. Results that depend on these counters are not kept.
+	 * The layout is for another release. The offsets of the garbage collector's counters and of the serial numbers
+	 * of methods might be wrong, and the self-test cannot detect this. So rbdump does not use these numbers to find
+	 * out whether data that it has kept is still right.
 	 */
 	bool borrowed;
 	/* The garbage collector is not Ruby's own (RUBY_GC_LIBRARY, since 3.4), so its state is not known. */

@@ -240,7 +240,7 @@ static struct error *test_thread(const struct self_test *test, const struct ruby
 	     (layout->enumerators[E_RUNNING].present && thread->fiber)) &&
 	    layout_has(layout, F_fiber_status) && started && thread->state != STATE_RUNNING &&
 	    (!thread->fiber_state || strcmp(thread->fiber_state, "resumed") != 0))
-		return finding("the fiber that a thread runs does not have the status of a running fiber");
+		return finding("a thread runs a fiber that does not have the status of a running fiber");
 	wrong = started && thread->state != STATE_RUNNING ? test_fiber(test, thread) : NULL;
 	if (!wrong)
 		wrong = test_name(test, thread);
@@ -352,7 +352,7 @@ static struct error *test_classes(const struct self_test *test)
 		return finding("the class at rb_cObject is not named Object");
 	singleton = value_object(&access, access_member(&access, object, F_basic_klass));
 	if (!class_is_singleton(&access, singleton) || class_attached_object(ruby, &access, singleton) != object)
-		return finding("the klass of the object Object is not its singleton class");
+		return finding("the klass of the class Object is not the singleton class of Object");
 	super = layout_has(layout, F_class_super) ? access_member(&access, object, F_class_super) : 0;
 	if (super != 0) {
 		super = value_object(&access, super);

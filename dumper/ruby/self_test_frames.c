@@ -200,7 +200,7 @@ static struct error *test_nesting(const struct self_test *test, const struct cod
 		return finding("the absolute path of the main script does not begin with /");
 	/* BUILTIN_ATTR_: only code of Ruby's own core has them. */
 	if (code->builtin_attrs != 0 && !code_is_internal(&access, code))
-		return finding("code from outside of Ruby has attributes that only Ruby's own code can have");
+		return finding("code that is not Ruby's own has attributes that only Ruby's own code can have");
 	return NULL;
 }
 
@@ -345,7 +345,8 @@ struct error *self_test_frames(const struct self_test *test)
 		error_destroy(wrong);
 	}
 	if (test->strict && ends.last < ends.tested - ends.last)
-		return finding("most iseqs with several lines do not end with the instructions of their last line");
+		return finding("in most iseqs with several lines, the last entry of the table of lines does not begin "
+			       "at the last instructions");
 	/* Then nothing is known about the layout. */
 	return lacking > 0 && passed == 0 && !test->exact ? finding(SELF_TEST_LACKING) : NULL;
 }

@@ -7,8 +7,8 @@
 /*
  * Tests frames, their code and their methods. The iseq pointer of a frame must point to code. This code refers to a
  * local iseq. This local iseq must refer to itself as its local iseq. The line index of the code must be consistent
- * (see code_lines_hold()). The frame's method entry must refer to the code. Returns NULL or an error, like
- * self_test_run().
+ * (see code_lines_hold()). If the frame has the method entry of a Ruby method, the entry must refer to the local iseq.
+ * Returns NULL or an error, like self_test_run().
  */
 struct error *self_test_frames(const struct self_test *test);
 

@@ -23,13 +23,13 @@ struct self_test {
 	const bool *moved;
 	const struct addresses *pthreads; /* pthread_t of all native threads, ascending; NULL if not all are known */
 	/*
-	 * The range [missing, missing_end) where Ruby's own file is mapped. If the file is missing, a name that is a
-	 * literal in this file cannot be read. Such a failed read is not evidence against the layout.
+	 * The range [missing, missing_end) where the file that contains Ruby is mapped. If this file is missing, rbdump
+	 * cannot read a name that is a literal in the file. Such a failed read is not evidence against the layout.
 	 */
 	uint64_t missing, missing_end;
 	/*
-	 * Whether the layout is for another release. For such a layout, a fact that cannot be tested is evidence
-	 * against the layout.
+	 * Whether the layout is for another release. For such a layout, more facts are tested, and it is evidence
+	 * against the layout if the class Object was not found.
 	 */
 	bool strict;
 	/*

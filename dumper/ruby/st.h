@@ -1,6 +1,6 @@
 /*
  * Reads Ruby's internal hash tables (st_table). Each key is a word, for example an ID, a VALUE or an address. Based on
- * Ruby's sources, 1.9.3 to 3.1.2: st.c, include/ruby/st.h.
+ * Ruby's sources, 1.9.3 to 4.0.5 and head: st.c, include/ruby/st.h.
  *
  * Since Ruby 2.4 the entries are in one array, and deleted entries stay in this array. Before Ruby 2.4 the entries are
  * in linked lists. The index of an entry's list is the entry's hash modulo the number of lists. But a table with only a
@@ -21,8 +21,8 @@ typedef bool st_visit(void *context, struct access *access, uint64_t key, uint64
 bool st_each(struct access *access, uint64_t table, size_t limit, st_visit *visit, void *context);
 
 /*
- * Like st_each(), but the limit is `*steps`. Subtracts 1 from `*steps` for each entry that is read, even if the entry
- * is deleted, and for each list. Stops if `*steps` is 0.
+ * Like st_each(), but the limit is `*steps`. Subtracts 1 from `*steps` for each linked list, and for each entry that is
+ * read (also for a deleted entry). Stops if `*steps` is 0.
  */
 bool st_each_step(struct access *access, uint64_t table, uint64_t *steps, st_visit *visit, void *context);
 
@@ -36,9 +36,9 @@ bool st_each_address(struct access *access, uint64_t table, size_t limit, st_vis
 uint64_t st_record_at(struct access *access, uint64_t entry, uint64_t key);
 
 /*
- * Looks up the record of a key. Use this function only for a table in which each key is its own hash (st_numhash() up
- * to 2.1). Returns false if the table has no such key. If the table cannot be read, returns false and sets
- * access->failed.
+ * Looks up the record of a key. Use this function only for a table in which each key is its own hash. Up to Ruby 2.1,
+ * this is true for tables that use st_numhash(). Returns false if the table has no such key. If the table cannot be
+ * read, returns false and sets access->failed.
  */
 bool st_lookup(struct access *access, uint64_t table, uint64_t key, uint64_t *record);
 

@@ -9,9 +9,9 @@
  *   - Each object may take STEPS_ALWAYS steps, even if no steps are left.
  *
  * So if a few objects are hostile, rbdump can miss only references of large objects. Even if many objects are hostile,
- * rbdump does not miss references of small objects. The objects of a real heap never reach the limit. An object needs
- * at most the steps that all objects need together, minus the steps that other objects have taken. The first rule
- * always allows this number.
+ * rbdump does not miss references of small objects. The objects of a real heap never reach the limit: if all objects
+ * together need N steps, and other objects have already taken T steps, the next object needs at most N - T steps. The
+ * first rule always allows this number.
  */
 #ifndef RBDUMP_STEPS_H
 #define RBDUMP_STEPS_H

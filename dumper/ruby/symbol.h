@@ -13,9 +13,9 @@
 struct bytes symbol_name(const struct ruby *ruby, struct access *access, uint64_t id);
 
 /*
- * Appends the name of an ID. Ruby 1.9.3 to 2.1 makes the String of an operator only when Ruby first needs the name
- * (parse.y, rb_id2str()). So in these Rubies, the name of a one-character operator comes from the ID itself. If the
- * name cannot be read, returns false and sets access->failed.
+ * Appends the name of an ID. Ruby 1.9.3 to 2.1 makes the String for an operator's name only when Ruby first needs this
+ * String (parse.y, rb_id2str()). So in these Rubies, the function takes the name of a one-character operator from the
+ * ID itself. If the name cannot be read, returns false and sets access->failed.
  */
 bool symbol_add(const struct ruby *ruby, struct access *access, uint64_t id, struct text *text);
 

@@ -41,10 +41,10 @@ bool threads_list(const struct ruby *ruby, struct ruby_threads *ret);
 void threads_clear(struct ruby_threads *threads);
 
 /*
- * Reads the current state of one thread. Does not find out three facts: the thread's ractor, whether the thread is the
- * main thread, and whether the thread has a GVL. Only threads_list() finds out these three facts. The state is
- * STATE_UNKNOWN if the thread is able to run, and is not in the queue for a GVL. In Rubies without such a queue (up to
- * 2.5), the state is also STATE_UNKNOWN if the thread waits for a GVL.
+ * Reads the current state of one thread. Does not find out three facts: which ractor the thread belongs to, whether the
+ * thread is the main thread, and whether the thread has a GVL. Only threads_list() finds out these three facts. The
+ * state is STATE_UNKNOWN if the thread is able to run, and is not in the queue for a GVL. In Rubies without such a
+ * queue (up to 2.5), the state is also STATE_UNKNOWN if the thread waits for a GVL.
  */
 struct ruby_thread threads_read_one(const struct ruby *ruby, uint64_t address);
 

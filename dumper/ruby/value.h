@@ -29,7 +29,7 @@ static inline uint64_t value_word(const uint8_t *bytes)
 	return word;
 }
 
-/* The maximum length of a String, in bytes. A read of a longer String fails. */
+/* The maximum number of bytes that value_string() and value_append() accept. If there are more bytes, both fail. */
 #define VALUE_STRING_MAX (64u * 1024)
 
 /* Whether a VALUE can be a pointer to an object. Does not check whether there is an object at this address. */
@@ -81,13 +81,13 @@ bool value_bytes_are(struct access *access, struct bytes bytes, const char *expe
 /* Whether bytes of the target begin with `expected`. False if the bytes cannot be read. */
 bool value_bytes_begin(struct access *access, struct bytes bytes, const char *expected);
 
-/* The maximum number of bytes of a thread's name that are shown. */
+/* At most this many bytes of a thread's name are shown. */
 #define VALUE_NAME_MAX 4096u
 
 /*
- * Appends a String to a text. If the String is longer than `max` bytes, appends only about its first `max` bytes, and
- * "…" for the rest. `max` must be at most VALUE_STRING_MAX. If `value` is not a String, or cannot be read, returns
- * false and sets access->failed.
+ * Appends a String to a text. If the String is longer than `max` bytes, appends approximately its first `max` bytes,
+ * and then "…". `max` must be at most VALUE_STRING_MAX. If `value` is not a String, or cannot be read, returns false
+ * and sets access->failed.
  */
 bool value_append_shortened(struct text *text, struct access *access, uint64_t value, uint64_t max);
 

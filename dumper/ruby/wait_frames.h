@@ -32,8 +32,8 @@ void wait_frames_find(struct locks *locks, uint64_t ec, struct trace_thread *ent
 		      struct wait_found *ret);
 
 /*
- * Fills in entry->holds: the Mutexes that an entry holds. If a frame of the entry has locked a Mutex with
- * `synchronize`, also fills in this frame, the locked object (the Mutex or its Monitor) and the name of the object's
+ * Fills in entry->holds: the Mutexes that an entry holds. If a call of `synchronize` in the entry's stack has locked a
+ * Mutex, also notes the frame of this call, the locked object (the Mutex or its Monitor) and the name of the object's
  * class. Returns false if there is not enough memory.
  *   mutexes  the addresses (rb_mutex_t) of `count` Mutexes that the entry holds
  */

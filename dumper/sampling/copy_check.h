@@ -40,8 +40,8 @@ bool copy_check_init(struct copy_check *check, const struct ruby *ruby, struct t
 void copy_check_clear(struct copy_check *check);
 
 /*
- * Drops the copies of the target's code that rbdump has read so far, because Ruby may have freed this code and reused its
- * memory for something else. Returns false if there is not enough memory.
+ * Drops the copies of the target's code that `check` has made so far, because Ruby may have freed this code and reused
+ * its memory for something else. Returns false if there is not enough memory.
  */
 bool copy_check_renew(struct copy_check *check);
 

@@ -1,6 +1,6 @@
 /*
- * Deadlines for samples. Each period contains one deadline, which is a time by CLOCK_MONOTONIC. If a deadline is
- * missed, the sample for this deadline is never taken.
+ * Deadlines for samples. Each sampling period contains one deadline, which is a time by CLOCK_MONOTONIC. If a deadline
+ * is missed, the sample for this deadline is never taken.
  *
  * If samples were taken at regular intervals, they could become synchronized with other regular events, such as a loop
  * of the target or the tick of the kernel's scheduler. For example, if a thread runs only for a short time after each

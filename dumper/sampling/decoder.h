@@ -5,7 +5,8 @@
  * sample was taken, the target may move objects that the sampled stack refers to (REASON_COMPACTED), or may free and
  * replace such objects (REASON_COLLECTED). So a decoder returns frames only if there is proof that the names of the
  * frames were right at the moment of the sample. The header ruby/resolve.h describes the possible proofs. For Ruby 2.1
- * and older, rbdump does not notice freed objects, because it cannot read the state of the garbage collector.
+ * and older, and for a garbage collector that is not Ruby's own, rbdump does not notice freed objects, because rbdump
+ * cannot read the state of the garbage collector.
  *
  * A decoder belongs to one thread of rbdump.
  */
@@ -35,13 +36,15 @@ bool decoder_look_again(struct decoder *decoder);
 /*
  * Decodes a sample. The caller frees the `frames` of the result. The strings of the frames are valid until the next
  * call of decoder_decode(), because that call drops all strings if they take too much memory. The verdict of the result
- * takes all checks into account. For a sample from an unchecked source (source.h), some checks are omitted (`unchecked`
- * in ruby/ruby.h). If the names might have changed since the sample was taken, the result has no frames. If
- * `lacks_innermost` is set in the sample, the result does not contain the innermost frame.
- *   holds  receives true if the stack is complete, and if it is certain that no object to which the stack refers was
- *          freed or moved between the sample and the decoding. Otherwise receives false. If `*holds` is true, every
- *          stack with the same fingerprint has the same frames until the next collection (see
- *          collections_same_objects())
+ * depends on the checks that were made when the sample was taken, and on the decoder's own checks. For a sample from an
+ * unchecked source (source.h), some checks are omitted (`unchecked` in ruby/ruby.h). If the names might have changed
+ * since the sample was taken, the result has no frames. If `lacks_innermost` is set in the sample, the result does not
+ * contain the innermost frame.
+ *   holds  receives true if the stack is complete, and one of two conditions is true. Either the decoder already had
+ *          all names, and they are known to be right for the moment of the sample (resolver_knows() in ruby/resolve.h).
+ *          Or it is certain that no object to which the stack refers was freed or moved between the sample and the
+ *          decoding. In all other cases, receives false. If `*holds` is true, every stack with the same fingerprint
+ *          has the same frames until the next collection after the sample (see collections_same_objects())
  */
 struct trace_thread decoder_decode(struct decoder *decoder, const struct sample *sample, bool *holds);
 

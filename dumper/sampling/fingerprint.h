@@ -31,7 +31,7 @@ struct fingerprint {
  */
 enum fingerprint_of {
 	FINGERPRINT_ALL,
-	FINGERPRINT_OUTER /* all frames except the innermost frame, which Ruby may not have finished */
+	FINGERPRINT_OUTER /* all frames except the innermost frame, which may be incomplete */
 };
 
 /*

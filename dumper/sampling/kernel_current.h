@@ -4,7 +4,7 @@
  * thread-specific data of the key native_tls_key (thread_pthread.c). In all native threads, the word is at the same
  * distance from the thread pointer, unless the C library allocates the word elsewhere. rbdump does not need a symbol to
  * find this distance: it searches the memory around the thread pointers of the threads that it knows. If the program in
- * the kernel knows the distance, it recognizes a new thread at once.
+ * the kernel (kernel/programs.h) knows the distance, the program recognizes a new thread at once.
  */
 #ifndef RBDUMP_KERNEL_CURRENT_H
 #define RBDUMP_KERNEL_CURRENT_H

@@ -1,7 +1,7 @@
 /*
  * Limits the CPU time of an rbdump process that takes samples in the kernel. If the limit is exceeded, the kernel
- * continues to copy stacks, but rbdump drops these stacks until it is within the limit again. rbdump still takes all
- * other records, so it knows what each thread does.
+ * continues to copy stacks, but rbdump drops these stacks until its CPU time is within the limit again. rbdump still
+ * takes the records that do not contain a stack, so it knows what each thread does.
  */
 #ifndef RBDUMP_KERNEL_LIMIT_H
 #define RBDUMP_KERNEL_LIMIT_H

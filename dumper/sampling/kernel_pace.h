@@ -3,11 +3,11 @@
  * Either the program wakes rbdump when the program has copied a stack, or rbdump looks for records at intervals. A
  * wake-up costs the sampled thread more time than the copy of a stack does. But the names of a new stack must be read
  * soon, before a garbage collection begins. A stack is new if it is not in the stack cache (stack_cache.h). The program
- * wakes rbdump for each stack if three conditions are true: the rate is at most KERNEL_RATE_WAKES, rbdump has found a
- * new stack in the last 0.1 s, and a collection had begun in the five seconds before this new stack. The program also
- * wakes rbdump for each stack for ten seconds after a call of kernel_pace_ask(). In all other cases, if there are few
- * stacks, the program wakes rbdump only for the stacks of running threads. If there are many stacks, the program does
- * not wake rbdump at all.
+ * wakes rbdump for each stack if three conditions are true: the sampling rate is at most KERNEL_RATE_WAKES, rbdump has
+ * found a new stack in the last 0.1 s, and a collection had begun in the five seconds before this new stack. The
+ * program also wakes rbdump for each stack for ten seconds after a call of kernel_pace_ask(). In all other cases, it
+ * depends on the number of stacks. If there are few stacks, the program wakes rbdump only for the stacks of running
+ * threads. If there are many stacks, the program does not wake rbdump at all.
  */
 #ifndef RBDUMP_KERNEL_PACE_H
 #define RBDUMP_KERNEL_PACE_H
@@ -31,7 +31,7 @@ struct kernel_pace {
 	uint64_t collected_ns;	 /* when `collections` last changed */
 	uint64_t new_until_ns;	 /* after a new stack was found: until this time, every stack wakes rbdump */
 	uint64_t asked_until_ns; /* after kernel_pace_ask(): until this time, every stack wakes rbdump */
-	int wait_ms;		 /* the interval at which rbdump looks for records if no record wakes it */
+	int wait_ms;		 /* the interval at which rbdump looks for records while the program does not wake it */
 	size_t bytes;		 /* how many bytes of records were found since the last kernel_pace_flushed() */
 	bool idle;		 /* there were no records lately, so the target seems not to run */
 	bool calm;		 /* there were few stacks lately */
@@ -59,8 +59,8 @@ void kernel_pace_ask(struct kernel_pace *pace, uint64_t now_ns);
 void kernel_pace_found(struct kernel_pace *pace, size_t bytes);
 
 /*
- * Notes how many records were taken in the last `seconds` seconds. The numbers `clock_stacks` and `wait_stacks` say how
- * many of these records are of the kinds KERNEL_CLOCK and KERNEL_WAIT_STACK.
+ * Notes how many records were taken in the last `seconds` seconds. Of these records, `clock_stacks` records are of the
+ * kind KERNEL_CLOCK, and `wait_stacks` records are of the kind KERNEL_WAIT_STACK.
  */
 void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t clock_stacks, size_t wait_stacks,
 			 double seconds);
@@ -68,7 +68,7 @@ void kernel_pace_flushed(struct kernel_pace *pace, size_t records, size_t clock_
 /*
  * Returns when the next flush of time lines is due, after a flush at `now_ns`. The time between two flushes is random:
  * from 0.1 to 0.2 s. A flush assigns the time since the last clock interrupt to the stack of this interrupt, and not to
- * the stack of the next interrupt (time_line.h). If all flushes were at the same point of a loop in the target, this
+ * the stack of the next interrupt (time_line.h). So if all flushes were at the same point of a loop in the target, this
  * time would always be assigned to the same methods.
  *   random  the state of the random number generator (base/random.h)
  */

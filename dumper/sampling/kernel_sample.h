@@ -11,8 +11,8 @@
 /*
  * Fills in a sample from a record, and checks the sample. `sample->copy` must not be NULL. This function never fails:
  * if something goes wrong, the members of the sample say what. If the thread was interrupted in a torn window,
- * `stop.window` is that window, and Ruby may not have finished the innermost frame. If the sampler's option `on_torn`
- * is ON_TORN_DROP, such a sample is rejected. The record must outlive the sample.
+ * `stop.window` is that window, and the innermost frame may be incomplete. If the sampler's option `on_torn` is
+ * ON_TORN_DROP, such a sample is rejected. The record must outlive the sample.
  */
 void kernel_sample_take(struct sampler *sampler, const struct kernel_record *record, struct sample *sample);
 

@@ -1,7 +1,8 @@
 /*
  * A stream of observations (stream.h). A program in the kernel writes records, and the observations are made from these
  * records. The observations contain the time lines of all threads (time_line.h), and stacks that were copied at clock
- * interrupts or at the beginning of waits. No thread is stopped. Records of context switches do not wake rbdump.
+ * interrupts or at the beginning of waits. If no stack was copied at the beginning of a long wait, rbdump copies
+ * the stack during the wait. No thread is stopped. Records of context switches do not wake rbdump.
  */
 #ifndef RBDUMP_KERNEL_STREAM_H
 #define RBDUMP_KERNEL_STREAM_H
@@ -13,7 +14,7 @@
 #include "session/session.h"
 
 struct kernel_stream_options {
-	struct kernel_maps maps; /* the maps of a running program that also reports waits (kernel/programs.h) */
+	struct kernel_maps maps; /* the maps of a program that runs, and was loaded with `waits` (kernel/programs.h) */
 	double rate;		 /* how many times per second the clock interrupts each CPU */
 	struct timespec origin;	 /* the moment that is time 0 of all observations, by CLOCK_MONOTONIC */
 	const _Atomic int *stop; /* the stream ends when `*stop` is not 0 */

@@ -22,7 +22,8 @@ struct kernel_follow {
 	uint64_t wait_ns;
 	uint32_t lost; /* `lost` of struct kernel_head, from the last record that was taken for the thread */
 	/*
-	 * for each way to leave a CPU: how often the thread left its CPU since the last kernel_threads_choose_waits()
+	 * for each way to leave a CPU: how often the thread left its CPU in this way since the last call of
+	 * kernel_threads_choose_waits()
 	 */
 	unsigned int outs[KERNEL_LEAVES];
 	double chances[KERNEL_LEAVES]; /* as in kernel_maps_set_chances() */
@@ -61,8 +62,8 @@ void kernel_threads_clear(struct kernel_threads *threads);
 /*
  * Reads the list of threads, begins to follow new threads, and notes which threads have ended. Does nothing if the last
  * list is less than four seconds old and rbdump is not searching for a thread (see `wanted`). If the list cannot be
- * read because Ruby is changing it, `threads` keeps its entries, and a later call soon reads the list again. This call
- * can move the entries in memory, so pointers to entries are no longer valid after the call.
+ * read because Ruby is changing it, `threads` keeps its entries, and the list is read again soon, in a later call. This
+ * call can move the entries in memory, so pointers to entries are no longer valid after the call.
  */
 void kernel_threads_keep(struct kernel_threads *threads, uint64_t now_ns);
 
@@ -74,8 +75,8 @@ void kernel_threads_sweep(struct kernel_threads *threads);
 
 /*
  * If records were lost, call this function before you take pieces of time lines. For each thread, checks whether any
- * records were lost after the last record that was taken for this thread. If so, marks the time from the last taken
- * record to `until_ns` as lost in the thread's time line.
+ * of its records were lost after the last record that was taken for this thread. If so, extends the thread's time line
+ * to `until_ns`, and marks the added time as lost.
  *   until_ns  a time by CLOCK_MONOTONIC; all records before this time must have been taken
  *   is_now    true if `until_ns` is the current time. In this case, also corrects the current state of each thread
  *             whose records were lost
@@ -83,17 +84,16 @@ void kernel_threads_sweep(struct kernel_threads *threads);
 void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool is_now);
 
 /*
- * Notes that a thread without an entry has run. The next call of kernel_threads_keep() reads the list of threads again,
- * unless the call's `now_ns` is earlier than the call of kernel_threads_want(). In that case, a later call reads the
- * list.
+ * Notes that a thread without an entry has run. The function kernel_threads_keep() reads the list of threads again when
+ * it is next called with a `now_ns` that is not earlier than the time of this call.
  */
 void kernel_threads_want(struct kernel_threads *threads, pid_t tid);
 
 /*
  * Notes that a thread has ended, and extends the thread's time line to `time_ns`. The native thread of the ended thread
  * may continue, and run another Ruby thread. So this function makes the program in the kernel forget which Ruby thread
- * the native thread runs, unless the program already knows another Ruby thread. If the native thread runs again, the
- * program finds its Ruby thread itself, or reports an unknown thread to rbdump.
+ * the native thread runs, unless the program already knows that the native thread runs another Ruby thread. If the
+ * native thread runs again, the program finds its Ruby thread itself, or reports an unknown thread to rbdump.
  */
 void kernel_threads_end(struct kernel_threads *threads, struct kernel_follow *follow, uint64_t time_ns);
 
@@ -113,8 +113,8 @@ struct kernel_follow *kernel_threads_find(const struct kernel_threads *threads, 
  * of the thread was already taken, if rbdump was already following the thread at `time_ns`, or if there is not enough
  * memory. This call can move the entries in memory, so pointers to entries are no longer valid after the call.
  *   time_ns  when a record of the thread was written. At that time, the thread was on a CPU
- *   reads    whether to read the thread's name from the target now. If false, rbdump gets the name when it next reads
- *            the list of threads
+ *   reads    whether to read the thread's data, such as its name, from the target now. If false, rbdump gets this data
+ *            when it next reads the list of threads
  */
 struct kernel_follow *kernel_threads_found(struct kernel_threads *threads, pid_t tid, uint64_t address,
 					   uint64_t time_ns, bool reads);
@@ -135,7 +135,7 @@ void kernel_threads_open(const struct kernel_threads *threads, struct kernel_fol
  * begins to wait. The more often threads begin to wait, the lower the probability is.
  *   rate     the number of clock samples per second. For each way to leave a CPU (KERNEL_LEAVES), at most about this
  *            number of stacks is copied per second. But for each thread and each way, about four stacks per second are
- *            allowed, even if the total is then larger
+ *            allowed, even if the total is then larger than `rate`
  *   seconds  the time since the last call of this function
  */
 void kernel_threads_choose_waits(struct kernel_threads *threads, double rate, double seconds);

@@ -3,7 +3,7 @@
  * Ruby frame. To find these functions, rbdump uses the sample's registers, and a copy of the innermost part of the
  * native stack (sample.h). Native functions between two Ruby frames are not included.
  *
- * rbdump needs no symbols to find the outermost of these native functions. There are three cases:
+ * Usually, rbdump needs no symbols to find the outermost of these native functions. There are three cases:
  * - The innermost Ruby frame runs a method that is written in C. The outermost function is the C function that
  *   implements the method. The definition of the method contains the address of this C function.
  * - The innermost Ruby frame runs Ruby code in the interpreter. The outermost function is the function that
@@ -38,7 +38,7 @@
 struct native_frame {
 	uint64_t start;	  /* the address at which the function begins; identifies the function; 0: not known */
 	const char *name; /* the symbol, or "FILE+0xADDRESS"; valid until native_frames_destroy() */
-	const char *file; /* the path of the file; "[kernel]" for a function of the kernel */
+	const char *file; /* the path of the file that contains the function; "[kernel]" for a function of the kernel */
 };
 
 struct native_stack {

@@ -34,7 +34,10 @@ struct observation {
 	 * but no stack copy. If `gone` or `no_stack` is set in the sample, the sample has no stack.
 	 */
 	struct sample *sample;
-	/* The queue had no room for the sample (sampling/observation_queue.h), so `sample` is NULL. */
+	/*
+	 * The stack is missing, so `sample` is NULL: the queue had no room for the sample
+	 * (sampling/observation_queue.h), or records from the kernel were lost (sampling/time_line.h).
+	 */
 	bool lost;
 	/*
 	 * The thread sleeps, and no stack of this thread has been added to the queue yet. If the queue has no room for
@@ -44,9 +47,9 @@ struct observation {
 	bool optional;
 	/*
 	 * Only the kernel stream sets the next three members. `keeps`: the observation only delivers a stack that must
-	 * be stored in slot `kept`. Such an observation is not counted. `of_kept`: the stack of the observation is the
-	 * stack in slot `kept`. If `kept` is TIME_NONE in this case, the observation has no stack
-	 * (sampling/time_line.h).
+	 * be stored in slot `kept`. Such an observation does not count as a sample. `of_kept`: the stack of the
+	 * observation is the stack in slot `kept`. If `of_kept` is set and `kept` is TIME_NONE, the observation has no
+	 * stack (sampling/time_line.h).
 	 */
 	bool keeps, of_kept;
 	uint32_t kept;

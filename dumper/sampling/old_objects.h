@@ -27,9 +27,9 @@ void old_objects_destroy(struct old_objects *objects);		     /* NULL is fine */
 void old_objects_forget(struct old_objects *objects);
 
 /*
- * Sets the moment for which the table is used: this is the moment when a stack was copied. Call this function before
- * the table is searched for the objects or frames of this stack. If other objects may have been at the addresses in the
- * table when the stack was copied, forgets all objects.
+ * Sets the moment to which later searches of the table refer: the moment when a stack was copied. Call this function
+ * before the table is searched for the objects or frames of this stack. If the addresses in the table may have belonged
+ * to other objects at this moment, forgets all objects.
  *   then  the state of the garbage collector when the stack was copied
  */
 void old_objects_at(struct old_objects *objects, const struct collections *then);
@@ -57,7 +57,10 @@ void old_objects_keep(struct old_objects *objects, const struct stack_copy *copy
  */
 void old_objects_look(struct old_objects *objects, const struct stack_copy *copy);
 
-/* Returns the frames that old_objects_look() has found. The pointer is valid until old_objects_destroy() is called. */
+/*
+ * Returns the known frames that the last call of old_objects_look() has found. The pointer is valid until
+ * old_objects_destroy() is called. But the next call of old_objects_look() overwrites the frames.
+ */
 const struct known_stack *old_objects_frames(const struct old_objects *objects);
 
 /*

@@ -2,9 +2,10 @@
  * Checks whether a thread is still running. While a thread is watched, the kernel writes a report about each context
  * switch of the thread to shared memory (sampling/switch_events.h). As long as there is no report, rbdump needs no
  * system call to check the thread. Each report slows the thread down. So a thread is watched only if it has run for a
- * while and has few context switches. If `undisturbed` is true, on_cpu_init() calls switch_events_prepare(). If the
- * call of switch_events_prepare() succeeds, each context switch on the machine takes a little longer until
- * on_cpu_clear() is called.
+ * while and has few context switches.
+ *
+ * on_cpu_init() calls switch_events_prepare() if its argument `undisturbed` is true. If this preparation succeeds, each
+ * context switch on the machine takes a little longer until on_cpu_clear() is called.
  *
  * A struct on_cpu belongs to one thread of rbdump at a time.
  */

@@ -15,10 +15,11 @@
 #include "target/task.h"
 
 struct placement {
-	cpu_set_t cpus;	       /* the CPUs of rbdump: see placement_init() */
-	int cpu;	       /* the CPU that the sampling thread is bound to; -1: none */
-	struct timespec off;   /* when the sampling thread last left the target's CPU; 0: it might be on that CPU */
-	pid_t off_tid;	       /* the tid that was passed to placement_avoid() at the time `off`; 0: none */
+	cpu_set_t cpus; /* the CPUs of rbdump: see placement_init() */
+	int cpu;	/* the CPU that the sampling thread is bound to; -1: none */
+	/* when placement_avoid() was last called; 0: never, or placement_follow() has succeeded since that call */
+	struct timespec off;
+	pid_t off_tid; /* the tid that was passed to placement_avoid() at the time `off`; 0: none, or the move failed */
 	pid_t processing;      /* the thread of rbdump that processes the samples; 0: none */
 	int processing_off;    /* the CPU that `processing` must not use, because the target uses this CPU; -1: none */
 	struct timespec moved; /* when `processing_off` last changed */

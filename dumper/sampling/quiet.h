@@ -19,7 +19,7 @@ struct quiet {
 	struct thread_words words;
 	/* The indexes, in the watched list, of the threads that are checked one by one. */
 	size_t few[SLEEP_GUARD_FEW], nr_few;
-	bool any_guarded;  /* whether the sleep guard watches any thread */
+	bool any_guarded;  /* whether any thread except the running thread is guarded (sampling/watched.h) */
 	uint64_t since_ns; /* when all threads were last checked: ns since `origin` (sampling/rounds.h) */
 	uint64_t last_ns;  /* when the last quiet round was: ns since `origin` */
 };

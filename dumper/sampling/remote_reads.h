@@ -17,20 +17,23 @@
 struct remote_reads {
 	/*
 	 * How many stacks in a row were in the cache. Stacks for which a remote read was tried are not counted. But if
-	 * a remote read was tried in vain for a new stack, the number is reduced. The number is at most a little more
-	 * than `wanted_in_a_row`.
+	 * a remote read fails, and the stack that is then read on the thread's CPU is new, the number is reduced. The
+	 * number is at most a little more than `wanted_in_a_row`.
 	 */
 	unsigned int in_a_row;
 	unsigned int wanted_in_a_row; /* how large `in_a_row` must be before remote reads are allowed */
-	/* how many remote reads have been tried since a remote read was last omitted on purpose */
+	/*
+	 * Even while remote reads are allowed, a few samples are taken without a remote read. These samples are called
+	 * plain. `since_plain` says how many remote reads have been tried since the last plain sample.
+	 */
 	unsigned int since_plain;
-	uint64_t plain_ns;  /* when a remote read was last omitted on purpose */
-	unsigned int found; /* how many remote reads have found a cached stack since `wanted_in_a_row` changed */
+	uint64_t plain_ns;  /* when the last plain sample was taken */
+	unsigned int found; /* how many remote reads have found a cached stack since `wanted_in_a_row` last changed */
 };
 
 void remote_reads_init(struct remote_reads *reads);
 
-/* Whether to try a remote read for the next sample. `now_ns` is the time of a monotonic clock. */
+/* Whether to try a remote read for the next sample. `now_ns` is the current time (CLOCK_MONOTONIC). */
 bool remote_reads_next(struct remote_reads *reads, uint64_t now_ns);
 
 /*
@@ -47,7 +50,7 @@ void remote_reads_found(struct remote_reads *reads);
  */
 void remote_reads_taken(struct remote_reads *reads, bool is_known, bool in_vain);
 
-/* Resets `in_a_row`. Call this function when the cache has been emptied. */
+/* Sets `in_a_row` to 0. Call this function when the cache has been emptied. */
 void remote_reads_forget(struct remote_reads *reads);
 
 #endif

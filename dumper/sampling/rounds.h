@@ -36,14 +36,14 @@ void rounds_destroy(struct rounds *rounds); /* NULL is fine */
 /* Call this function in the thread that will take the rounds, before the first round. */
 void rounds_enter(struct rounds *rounds);
 
-/* How late sampling is when a round begins. The numbers `late` and `missed` apply to each thread of the target. */
+/* How late sampling is when a round begins. `late` and `missed` are numbers of samples per thread of the target. */
 struct lateness {
 	uint32_t late;	 /* how many samples are late: all missed samples, and the sample of this round if it is late */
 	uint32_t missed; /* how many samples were missed before this round, and so are never taken */
 };
 
 /*
- * Takes a round. Returns true if the observations of this round report `late` and `skipped`. Otherwise, returns false:
+ * Takes a round. Returns true if the observations of this round contain `late` and `skipped`. Otherwise, returns false:
  * either the list of threads could not be read, or a thread did not stop in time (rounds_are_stuck()).
  *   skipped  how many rounds the CPU time limit has prevented since rounds_take() last returned true
  *   rest_ns  for how many nanoseconds the CPU time limit made sampling pause before this round

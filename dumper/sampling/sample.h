@@ -57,24 +57,24 @@ struct sample_cache {
 	 * stale entry matches, the caller must check that the stack still decodes to the same frames.
 	 */
 	bool remote;
-	bool collecting;      /* whether Ruby was running its garbage collector */
+	bool collecting;      /* whether the garbage collector was running when the stack was copied */
 	uint64_t collections; /* how many garbage collections had begun when the stack was copied; 0: not known */
 };
 
 /*
- * The maximum number of bytes of the native stack that are copied. This limit is high enough for most methods in C,
- * because a C function usually needs only some hundreds of bytes.
+ * At most this many bytes of the native stack are copied. This limit is high enough for most methods in C, because a C
+ * function usually needs only some hundreds of bytes.
  */
 #define NATIVE_COPY_MAX 8192u
 
 /*
- * The data from which native frames are found (native_frames.h). The memory that the pointers lead to belongs to the
- * sampler, or to a record of the kernel. This memory is valid until the next sample is taken, or until the record is
- * released.
+ * The data from which native frames are found (native_frames.h). `bytes` and `functions` point to memory of the
+ * sampler, or to a record of the kernel. Memory of the sampler is valid until the next sample is taken. A record of the
+ * kernel is valid until it is released.
  */
 struct native_copy {
 	struct unwind_registers registers; /* if `registers.known` is 0, there is no copy */
-	const uint8_t *bytes;		   /* the innermost part of the native stack, from the stack pointer on */
+	const uint8_t *bytes;		   /* the innermost part of the native stack; begins at the stack pointer */
 	size_t length;			   /* in bytes; 0: the stack could not be read */
 	const uint64_t *functions;	   /* addresses in functions of the kernel; the innermost function is first */
 	size_t nr_functions;
@@ -108,7 +108,7 @@ struct sample {
 	bool copied;		 /* whether `copy` contains the whole stack */
 	/*
 	 * The thread was interrupted in a torn window, so the innermost frame may be incomplete. This frame is not
-	 * shown, and a cache hit does not confirm this frame.
+	 * shown. If the stack is a cache hit, only the other frames were found in the cache.
 	 */
 	bool lacks_innermost;
 	/*

@@ -21,7 +21,7 @@ struct sampler *sampler_create(const struct session *session, const struct sampl
 void sampler_destroy(struct sampler *sampler); /* NULL is fine */
 
 /*
- * Tells the sampler which thread of rbdump processes the samples (`tid`). After this call, the sampler keeps this
+ * Tells the sampler that the thread `tid` of rbdump processes the samples. After this call, the sampler keeps this
  * processing thread off the target's CPU. After sampler_destroy(), the processing thread can run again on every CPU
  * that the caller of sampler_create() was allowed to use.
  */

@@ -20,8 +20,8 @@ const char *on_torn_name(enum on_torn on_torn);
 
 struct sampler_options {
 	/*
-	 * If this many microseconds have passed since the first try, a rejected sample is not tried again. For
-	 * source_paused, this time limit is ten times as long.
+	 * If this many microseconds have passed since the first try began, a rejected sample is not tried again. For
+	 * source_paused, this time limit is ten times as long, and counts from the end of the first try.
 	 */
 	long budget_us;
 	enum on_torn on_torn;

@@ -12,7 +12,7 @@
 #include "sampling/source.h"
 #include "sampling/store_order.h"
 
-/* The size of the buffer for a native stack. */
+/* The size, in bytes, of the buffer for a native stack. */
 #define NATIVE_READ_MAX 16384u
 
 struct sampler {
@@ -46,8 +46,8 @@ struct sampler {
 enum copy_result sampler_copy(struct subject *subject, struct sample *sample, enum copy_way way);
 
 /*
- * Looks up the copied stack, or its outer frames, in the cache. `enters`: whether to add the stack if it is not in the
- * cache.
+ * Looks up the copied stack (FINGERPRINT_ALL), or only its outer frames (FINGERPRINT_OUTER), in the cache. `enters`:
+ * whether to add the stack if it is not in the cache.
  */
 enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample, enum fingerprint_of of, bool enters);
 
@@ -68,8 +68,8 @@ void sampler_copy_frames(struct sampler *sampler, struct sample *sample, size_t 
 void sampler_copy_held(struct sampler *sampler, struct sample *sample);
 
 /*
- * While the target runs, copies the objects that the frames of the copied stack refer to. If a garbage collection has
- * begun since the stack was copied, sets the `reason` of the sample, because the objects may be gone.
+ * Copies the objects that the frames of the copied stack refer to. The target may run during this call. If a garbage
+ * collection may have freed or moved the objects since the stack was copied, sets the `reason` of the sample.
  */
 void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
 

@@ -16,7 +16,7 @@
 struct sleep_guard {
 	struct switch_events *events; /* NULL: rbdump cannot get reports of context switches */
 	size_t nr_opened;	      /* how many threads the guard began to watch in this round */
-	/* how many of the threads that were checked in this round were awake, or had run since their previous check */
+	/* how many checks in this round found that a thread was awake, or had run since its previous check */
 	size_t nr_awake;
 	double mean_awake; /* the mean of `nr_awake` per sampling period, over about the last third of a second */
 	uint64_t mean_ns;  /* when `mean_awake` was last updated: ns since `origin` (sampling/rounds.h) */
@@ -41,9 +41,9 @@ void sleep_guard_end_round(struct sleep_guard *guard, struct watched_list *list,
 
 /*
  * Notes that a thread was checked. `same` says whether the thread is asleep and has not run since its previous check.
- * Begins to watch a thread that has slept for a while. Sets the `guarded` flag of the thread if `same` is true and the
- * thread was already watched before this call. In all other cases, clears the flag. If the flag is set, the guard
- * cannot have missed a wake-up of the thread.
+ * Begins to watch the thread if it has slept for a while. Sets the `guarded` flag of the thread if `same` is true and
+ * the thread was already watched before this call. In all other cases, clears the flag. If the flag is set, the guard
+ * cannot miss a wake-up of the thread after this check.
  */
 void sleep_guard_note(struct sleep_guard *guard, struct watched_list *list, struct watched *watched, bool same);
 

@@ -1,7 +1,7 @@
 /*
  * A source is one way to copy the stack of a thread. The source decides when the copy is checked, because the source
  * can replace a bad copy with a new one. If a source leaves the check to a later step, the decoder checks the copy when
- * the decoder finds the names of the frames (decoder.h). For a copy from an `unchecked` source, the decoder omits some
+ * the decoder finds the names of the frames (decoder.h). If the source is `unchecked`, even the decoder omits some
  * checks. All later steps, such as finding names and counting or recording samples, are the same for all sources.
  *
  * Each file that implements sources (source_paused.c, source_unpaused.c) defines one or more objects of type
@@ -31,8 +31,9 @@ struct source {
 
 /*
  * Stops the thread, and copies its stack once. The option `on_torn` says what to do in a torn window
- * (sampler_options.h). If the copy is inconsistent, stops the thread and copies the stack again. Before the first stop,
- * reads the stack once and drops that copy, so that the read during the stop is faster.
+ * (sampler_options.h). If the sample is rejected, and `on_torn` is ON_TORN_STEP or ON_TORN_AGAIN, stops the thread and
+ * copies the stack again. Before the first stop, reads the stack once and drops that copy, so that the read during the
+ * stop is faster.
  */
 extern const struct source source_paused;
 

@@ -40,7 +40,7 @@ enum cache_result {
 	 * or has just ended, objects are being moved, or the state of the garbage collector is uncertain.
 	 */
 	CACHE_UNKNOWN,
-	CACHE_MISS,  /* there is no entry, or the entry is not confirmed yet */
+	CACHE_MISS,  /* there is no entry, or the entry is not confirmed */
 	CACHE_STALE, /* the entry was right in an earlier epoch; check the stack and read its names again */
 	CACHE_HIT    /* the entry is right */
 };

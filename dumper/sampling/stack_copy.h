@@ -49,14 +49,15 @@ enum copy_way {
 	COPY_ONCE, /* the stack is copied once, in one system call */
 	/*
 	 * The stack is copied twice in one system call. The second time, the byte ranges of the stack are copied in
-	 * reverse order. The two copies must be equal.
+	 * reverse order. If the two copies differ, stack_copy_take() returns COPY_CONTRADICTS.
 	 */
 	COPY_TWICE,
 };
 
 /*
  * Allocates memory for stack_copy_take(), so that stack_copy_take() need not allocate memory while the target is
- * stopped. If there is not enough memory, returns false, and stack_copy_take() will fail.
+ * stopped. Returns false if there is not enough memory. In this case, stack_copy_take() tries again to allocate memory,
+ * and returns COPY_FAILED if there is still not enough.
  */
 bool stack_copy_make_ready(struct stack_copy *copy, const struct stack_extent *extent, enum copy_way way);
 
@@ -72,7 +73,10 @@ void stack_copy_set_beside(struct stack_copy *copy, const struct copy_beside *pi
  */
 const uint8_t *stack_copy_beside(const struct stack_copy *copy);
 
-/* Call the functions below only if the copy contains the whole stack (COPY_COVERED or COPY_CONTRADICTS). */
+/*
+ * Call stack_copy_lay() and the next five functions only if the copy contains the whole stack (COPY_COVERED or
+ * COPY_CONTRADICTS).
+ */
 
 /* The address of the rb_thread_t. */
 uint64_t stack_copy_thread(const struct stack_copy *copy);
@@ -85,11 +89,14 @@ const struct stack_facts *stack_copy_facts(const struct stack_copy *copy);
  */
 const uint8_t *stack_copy_bytes(const struct stack_copy *copy, uint64_t address, size_t length);
 
-/* The state of the garbage collector when the copy was taken. Removes any overlay from `ruby->memory`. */
+/*
+ * Returns the state of the garbage collector at the time when the copy was taken. Removes any overlay from
+ * `ruby->memory`.
+ */
 struct collections stack_copy_collections(const struct stack_copy *copy, const struct ruby *ruby);
 /*
- * The current state of the garbage collector, read from the target. If this state can be read, removes any overlay from
- * `ruby->memory`.
+ * Reads the current state of the garbage collector from the target. If the state can be read, also removes any overlay
+ * from `ruby->memory`.
  */
 struct collections stack_copy_collections_now(struct stack_copy *copy, const struct ruby *ruby);
 

@@ -72,7 +72,7 @@ struct stack_copy {
 	/* the addresses of all OBJECT_VALUE objects that the last stack_objects_copy() copied from the target */
 	uint64_t *fetched;
 	size_t nr_fetched;
-	bool any_fetched; /* whether the last stack_objects_copy() copied anything from the target */
+	bool any_fetched; /* whether the last stack_objects_copy() tried to read anything from the target */
 	uint8_t *objects;
 	size_t objects_used;
 	bool has_all_objects;
@@ -81,7 +81,7 @@ struct stack_copy {
 	struct memory_piece of_stack[STACK_PIECES];
 	size_t nr_of_stack;
 	enum object_kind *kinds; /* the kind of each object in `pieces`, in the order of copying */
-	/* all pieces, sorted by address; during stack_objects_copy(): in the order of copying */
+	/* all pieces, sorted by address; while stack_objects_copy() runs, they are in the order of copying */
 	struct memory_piece *pieces;
 	size_t nr_pieces;
 };
@@ -122,8 +122,9 @@ size_t stack_copy_length(const struct stack_copy *copy, const struct stack_exten
 
 /*
  * Returns the end of the values that the frames refer to. This is the end of the highest environment on the stack.
- * Newer frames have higher environments. But the ep of an incomplete frame can have any value. So the function
- * considers all frames, and ignores an ep outside of the stack.
+ * Newer frames have higher environments, so the innermost frame alone would be enough if its ep were always right. But
+ * the ep of an incomplete frame can have any value. So the function considers all frames, and ignores an ep outside of
+ * the stack.
  */
 uint64_t stack_copy_values_end(const struct stack_copy *copy, const uint8_t *frames, size_t length,
 			       const struct stack_facts *facts);
@@ -134,7 +135,10 @@ uint64_t stack_copy_ec_of(const struct stack_copy *copy, const struct stack_exte
 /* Returns what a copied execution context stores about the stack: location, size, and address of the innermost frame. */
 struct stack_facts stack_copy_facts_of(const struct stack_copy *copy, const uint8_t *ec);
 
-/* Reads one piece of the target in a separate system call. Returns false if any byte of the piece cannot be read. */
+/*
+ * Reads one piece from the target's memory, in a separate system call. Returns false if any byte of the piece cannot be
+ * read.
+ */
 bool stack_copy_read(struct stack_copy *copy, const struct iovec *remote, void *buffer);
 
 /*

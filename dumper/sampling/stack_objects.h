@@ -14,8 +14,9 @@ struct stack_copy;
 /*
  * Copies the objects that the innermost `frames` frames of a stack refer to. `copy` must contain the whole stack. The
  * new objects replace the objects that `copy` contained before. Objects that cannot be read are omitted.
- *   old  a table of old objects and known frames (see old_objects_at()). Objects in this table are not read from the
- *        target. Objects of known frames are not copied. If `old` is NULL, all objects are read from the target
+ *   old  a table of old objects and known frames (see old_objects_at()). Objects in this table are copied from the
+ *        table, and not read from the target. Objects of known frames are not copied. If `old` is NULL, all objects are
+ *        read from the target
  */
 void stack_objects_copy(struct stack_copy *copy, size_t frames, const struct old_objects *old);
 
@@ -26,8 +27,8 @@ void stack_objects_copy(struct stack_copy *copy, size_t frames, const struct old
 bool stack_objects_are_native(const struct stack_copy *copy);
 
 /*
- * Whether any object was read from the target. Such an object may differ from the object that was at the same address
- * when the stack was copied.
+ * Whether rbdump tried to read any object from the target. An object that was read may differ from the object that was
+ * at the same address when the stack was copied.
  */
 bool stack_objects_are_read(const struct stack_copy *copy);
 

@@ -1,6 +1,6 @@
 /*
  * Learns which torn windows are harmless. If a thread is stopped in a harmless window, the thread's stack is never
- * really torn. To learn this, rbdump watches threads while they are single-stepped out of the window.
+ * really torn. To learn this, rbdump watches threads while they are single-stepped out of a torn window.
  *
  * Ruby publishes a new frame by a store to the cfp of the execution context. Suppose that this store is the last store
  * in a window. If a thread is stopped in such a window, the thread's stack contains either the whole new frame or no
@@ -29,8 +29,8 @@ void store_order_destroy(struct store_order *order); /* NULL is fine */
 bool store_order_is_last(const struct store_order *order, const struct layout_window *window);
 
 /*
- * Whether the stack of a thread that is stopped in the window can be copied without stepping the thread. Sometimes
- * returns false on purpose, so that the window is watched again.
+ * Decides what to do with a thread that is stopped in the window. Returns true if the thread's stack can be copied
+ * without stepping the thread first. Sometimes returns false on purpose, so that the window is watched again.
  */
 bool store_order_may_copy(struct store_order *order, const struct layout_window *window);
 

@@ -23,8 +23,9 @@ struct stream_operations {
 	/* Tells the stream that the caller no longer needs the last observation and its sample. */
 	void (*done)(struct stream *stream);
 	/*
-	 * Call this function if names are found too late. For ten seconds after this call, a new round begins only when
-	 * done() has been called for all earlier samples. This applies only to streams that take rounds.
+	 * Call this function if the names for stacks cannot be read in time (SPANS_KEEP_PACE in record/spans.h). In a
+	 * stream with rounds, for ten seconds after this call, a new round begins only when done() has been called for
+	 * all earlier samples.
 	 */
 	void (*keep_pace)(struct stream *stream);
 	/*

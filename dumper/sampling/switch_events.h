@@ -66,8 +66,8 @@ uint64_t switch_event_mark(const struct switch_event *event);
 bool switch_event_reported(const struct switch_event *event, uint64_t mark);
 
 /*
- * Whether any thread of the set has been given a CPU, has lost its CPU, or has ended since the last call for this set.
- * Also returns true if the reports cannot be read.
+ * Whether any thread of the set has been given a CPU, has lost its CPU, or has ended since the previous call of this
+ * function for this set. Also returns true if the reports cannot be read.
  */
 bool switch_events_happened(struct switch_events *events);
 

@@ -1,46 +1,49 @@
 /*
- * The time line of a thread says what the thread did at each moment, as the kernel reports it (kernel/record.h). A time
- * line consists of pieces, without gaps between them. The time line also says which stack stands for each piece.
+ * The time line of a thread says what the thread did at each moment. It is made from the reports of the kernel
+ * (kernel/record.h). A time line consists of pieces, without gaps between them. The time line also says which stack
+ * stands for each piece.
  *
  * Not every piece of a time line has its own stack. While the thread is on a CPU, its stack is copied at clock
  * interrupts. Each of these stacks stands for the CPU time since the previous interrupt. But the first stack of a run
  * on a CPU stands only for the time from the beginning of the run to the first interrupt. This time is shorter than the
  * time between two interrupts. If a thread often runs only for a moment, most of its runs end before there is an
  * interrupt. So on average, each stack must stand for the whole time between two interrupts. For this reason, the first
- * stack of a run has a *claim* to more CPU time: the rest of the time between two interrupts.
+ * stack of a run has a *claim* to more CPU time: the time between two interrupts, minus the time for which the stack
+ * already stands.
  *
- * If the time line is extended while the thread still runs, the CPU time since the last interrupt gets the stack of
- * this interrupt.
+ * If time_line_until() extends the time line while the thread still runs, the CPU time since the last interrupt gets
+ * the stack of this interrupt.
  *
  * The CPU time between the last interrupt and the end of a run has no stack of its own. The same applies to the whole
- * CPU time of a run without an interrupt. The piece with this CPU time uses up claims. It first uses the claim of the
- * nearest stack that has a claim. The piece gets one of the stacks whose claims it has used. This stack is chosen at
- * random: the more of a stack's claim was used, the more likely the stack is chosen. If the claims of all stacks
- * together are too short for the piece, the piece may also get one of the nearest stacks, even if the claim of that
- * stack is used up. In this case, the larger the first claim of a stack was, the more likely the stack is chosen. All
- * stacks since the last call of time_line_resolve() are considered. Of the older stacks, rbdump keeps the last
- * TIME_NEAR stacks, and also the stacks that have a claim, but at most TIME_CLOCKS stacks in total. If there was no
- * interrupt in the last TIME_CLOCKS_NS nanoseconds of the time line, the piece gets the stack of the next wait. If
- * there is no next wait, it gets the stack of the previous wait.
+ * CPU time of a run without an interrupt. The piece with this CPU time uses up claims. It begins with the nearest stack
+ * that has a claim, and continues with the next nearest, until the claims that it has used are as long as this CPU
+ * time. The piece gets one of the stacks whose claims it has used. This stack is chosen at random: the more of a
+ * stack's claim was used, the more likely the stack is chosen. If the claims of all stacks together are too short for
+ * this CPU time, the piece may also get one of the nearest stacks, even if the claim of that stack is used up. In this
+ * case, the larger a stack's claim was at first, the more likely the stack is chosen. All stacks from clock interrupts
+ * since the previous call of time_line_resolve() are considered. Of the older stacks, rbdump keeps the last TIME_NEAR
+ * stacks, and also the stacks that have a claim, but at most TIME_CLOCKS stacks in total. If there was no interrupt in
+ * the last TIME_CLOCKS_NS nanoseconds of the time line, the piece gets the stack of the next wait. If there is no next
+ * wait, it gets the stack of the previous wait.
  *
  * The thread's stack is copied only at some of its waits. These waits are chosen at random. A wait without a stack gets
  * the stack of another wait. The other wait ended after the previous call of time_line_resolve(), or at most
  * TIME_OLD_NS before that call. Only waits with the same state and the same system call are considered. Their lengths
- * are compared with the length of the wait without a stack. If some lengths differ by a factor of less than 1.25, one
- * of these similar waits is chosen at random. Otherwise, the wait with the most similar length is chosen. As a result,
- * each stack gets about the time that it would get if stacks were copied at all waits.
+ * are compared with the length of the wait without a stack. If the lengths of some waits differ from this length by a
+ * factor of less than 1.25, one of these waits is chosen at random. Otherwise, the wait with the most similar length is
+ * chosen. As a result, each stack gets about the time that it would get if stacks were copied at all waits.
  *
  * A thread that was preempted waits for a CPU. If the stack at the end of its CPU time was copied, this wait gets that
- * stack. Otherwise, it gets a stack in the same way as other waits: from another time when the thread was preempted and
- * waited for about as long. If there is no such other time, the wait gets the stack that was chosen for the end of the
- * CPU time. This stack is not the first choice, because on a busy machine, a thread can wait for a CPU for much longer
- * than it runs. If the wait always got the chosen stack, a few stacks from clock interrupts would stand for all of this
- * waiting time.
+ * stack. Otherwise, the wait gets a stack in the same way as other waits: from another time when the thread was
+ * preempted and waited for about as long. If there is no such other time, the wait gets the stack that was chosen for
+ * the end of the CPU time. This stack is not the first choice, because on a busy machine, a thread can wait for a CPU
+ * for much longer than it runs. If such waits always got the chosen stack, a few stacks from clock interrupts would
+ * stand for all of this waiting time.
  *
  * If a stack was chosen for a piece in one of the ways that the last three paragraphs describe, the piece is marked as
  * estimated. There is one exception: if the wait of a preempted thread gets the stack that was copied at the end of its
- * CPU time, the wait is not marked. A chosen stack was copied outside the piece, so the thread may have had another
- * stack during the piece.
+ * CPU time, the wait is not marked. The reason for the mark is that a chosen stack was copied outside the piece, so the
+ * thread may have had another stack during the piece.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
  * observation). Each time line may be used by only one thread of rbdump.
@@ -55,7 +58,7 @@
 
 #include "check/sample_state.h"
 
-/* How many stacks can be in use at a time. */
+/* How many stacks can be in use at a time, in all time lines together. */
 #define TIME_SLOTS 16384u
 #define TIME_NONE  UINT32_MAX
 
@@ -105,10 +108,10 @@ struct time_piece {
 	int syscall;
 	uint64_t wait_ns;	 /* for a wait: how long the wait had lasted at the end of the piece */
 	uint32_t slot;		 /* the stack of the piece; TIME_NONE if the piece has no stack */
-	bool estimated;		 /* the stack was copied outside the piece */
+	bool estimated;		 /* the stack was chosen from the stacks of other times (see above) */
 	uint64_t uses_ns;	 /* how much CPU time the piece takes from the claims of stacks */
 	bool lost;		 /* records were lost: the piece has no stack, and its state may be wrong */
-	bool of_clock;		 /* the thread did not wait: it was on a CPU, or was ready to run */
+	bool of_clock;		 /* the thread was on a CPU, or was ready to run */
 	struct time_waker waker; /* the thread that woke this thread at the end of the piece */
 	bool after_wait;	 /* the thread was ready to run, because the wait in the previous piece had ended */
 };
@@ -158,7 +161,7 @@ struct time_line {
 	uint64_t began_ns;
 	uint32_t slot; /* the thread's stack during the wait; TIME_NONE: the stack was not copied */
 
-	/* The stack of the last piece that was taken, and whether it was estimated. */
+	/* The stack of the last piece that was taken, and whether this piece was marked as estimated. */
 	uint32_t last_slot;
 	bool last_estimated;
 	struct time_choices clocks; /* the stacks from clock interrupts, in order of time */
@@ -192,7 +195,8 @@ void time_line_out(struct time_line *line, uint64_t time_ns, enum sample_state s
 
 /*
  * Notes that the thread was given a CPU. `woken_ns` is the time at which the thread was woken. `woken_ns` is 0 if this
- * time is not known, or if nothing woke the thread, because it was preempted and so was ready to run all the time.
+ * time is not known, or if the thread was preempted. A preempted thread is ready to run all the time, so nothing wakes
+ * it.
  */
 void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, struct time_waker waker);
 
@@ -203,7 +207,7 @@ void time_line_in(struct time_line *line, uint64_t time_ns, uint64_t woken_ns, s
 bool time_line_lacks_stack(const struct time_line *line, uint64_t since_ns);
 void time_line_found(struct time_line *line, uint32_t slot);
 
-/* Extends the time line to `time_ns`, after records of the thread were lost. The added time has no stack. */
+/* Extends the time line to `time_ns`, after records about the thread were lost. The added time has no stack. */
 void time_line_lose(struct time_line *line, uint64_t time_ns);
 
 /*
@@ -215,15 +219,15 @@ void time_line_correct(struct time_line *line, uint64_t time_ns, enum sample_sta
 		       uint64_t began_ns);
 
 /*
- * time_line_until() and time_line_end() extend the time line to `time_ns`. The state of the thread stays the same up to
- * `time_ns`. Call time_line_end() if the thread has ended. Otherwise, call time_line_until().
+ * time_line_until() and time_line_end() extend the time line to `time_ns`. In the added time, the thread has the same
+ * state as before. Call time_line_end() if the thread has ended. Otherwise, call time_line_until().
  */
 void time_line_until(struct time_line *line, uint64_t time_ns);
 void time_line_end(struct time_line *line, uint64_t time_ns);
 
 /*
- * Finds stacks for all pieces that have no stack (time_line_resolve.c). The caller then takes the pieces, and calls
- * time_line_taken().
+ * Chooses stacks for the pieces that have no stack (time_line_resolve.c). A piece stays without a stack if its member
+ * `lost` is set, or if no suitable stack was copied. The caller then takes the pieces, and calls time_line_taken().
  */
 void time_line_resolve(struct time_line *line);
 void time_line_taken(struct time_line *line);

@@ -17,7 +17,7 @@ struct watched {
 	 * sleep during that copy.
 	 */
 	struct task_look look;
-	bool has_stack;		   /* the last sample had a stack, which was added to the queue */
+	bool has_stack;		   /* the last sample had a stack, and this stack was added to the queue */
 	bool was_handed_on;	   /* at least one stack of the thread was added to the queue */
 	uint64_t seen_ns;	   /* when the thread was last seen: ns since `origin` (rounds.h); 0: never */
 	uint64_t round;		   /* the last round in which the thread was in the list of threads */
@@ -43,9 +43,9 @@ struct watched_list {
 };
 
 /*
- * Finds the entry of an rb_thread_t. If the thread has no entry, adds an entry. The thread's files in /proc are not
- * opened. Returns NULL if there is not enough memory. Adding an entry moves other entries in memory, so pointers to
- * entries become invalid.
+ * Finds the entry of an rb_thread_t. If the thread has no entry, adds an entry. For a new entry, the thread's files in
+ * /proc are not opened. Returns NULL if there is not enough memory. Adding an entry moves other entries in memory, so
+ * pointers to entries become invalid.
  *   ec     the thread's execution context; used only if an entry is added
  *   added  receives whether the entry is new
  */

@@ -1,11 +1,11 @@
 /*
  * Adds data to a trace: the system call that each thread is in, and a description of each descriptor of the call.
  *
- * The calls and the descriptors are read after the pause of the target, so the pause does not get longer. The call of a
- * thread belongs to its stack only if the thread has not run since its stack was copied. To find this out, rbdump uses
- * the kernel's count of how often a thread was given a CPU (target/task.h). If the thread has run, the call is not
- * shown. There is one exception: if rbdump itself stopped the thread in a call, and the thread is in a call with the
- * same arguments again, this call is shown.
+ * The calls and the descriptors are read after the pause of the target, so the pause does not get longer. The call that
+ * is read for a thread belongs to the copied stack of the thread only if the thread has not run since the copy. To find
+ * out whether the thread has run, rbdump uses the kernel's count of how often a thread was given a CPU (target/task.h).
+ * If the thread has run, the call is not shown. There is one exception: if rbdump itself stopped the thread in a call,
+ * and the thread is in a call with the same arguments again, this call is shown.
  */
 #ifndef RBDUMP_CALLS_H
 #define RBDUMP_CALLS_H

@@ -17,8 +17,8 @@
  * the newest layouts first.
  *   ret  receives the trace. The trace's pid, version and layout are not set yet
  *
- * Fails if no layout fits. If some layouts could not be tried because of errors, the message also contains the first of
- * these errors. Fails if several layouts fit but give different results, or if more layouts fit than rbdump can
+ * Fails if no layout fits. If some layouts could not be tried because of errors, the error message also contains the
+ * first of these errors. Fails if several layouts fit but give different results, or if more layouts fit than rbdump can
  * compare. In both cases, the error names up to TRACE_FITS layouts that fit. Also fails if there is not enough memory.
  */
 struct error *session_find_fitting(struct session *session, struct trace **ret);
@@ -31,8 +31,9 @@ struct error *session_find_fitting(struct session *session, struct trace **ret);
  *   none  receives NULL if a layout fits. If no layout fits, `*none` receives an error. The error says what is wrong
  *         with the nearest layout, or says that there is no layout for a nearby release
  *
- * If the layouts that fit give different results, fails and names two of these layouts. If more layouts fit than rbdump
- * can compare, fails and names the nearest layout that fits. Also fails if there is not enough memory.
+ * If the layouts that fit give different results, fails, and the error names two of these layouts. If more layouts fit
+ * than rbdump can compare, fails, and the error names the nearest layout that fits. Also fails if there is not enough
+ * memory.
  */
 struct error *session_find_nearest(struct session *session, const struct layout_wish *wish, struct trace **ret,
 				   struct error **none);

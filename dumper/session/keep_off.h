@@ -12,9 +12,10 @@ struct keep_off;
 
 /*
  * Starts a thread. Every few milliseconds, this thread finds out on which CPUs the threads of the process `pid` run,
- * and moves all threads of rbdump to other CPUs. Uses only CPUs that rbdump was allowed to use before. If the target
- * runs on all of these CPUs, rbdump uses all of them, too. Returns NULL if no thread can be started, or if rbdump may
- * use only one CPU. In both cases, no thread of rbdump is moved.
+ * and moves all threads of rbdump to other CPUs. Uses only CPUs that rbdump was allowed to use before this call. If the
+ * target runs on all of these CPUs, rbdump uses all of them, too. Returns NULL if no thread can be started, if rbdump
+ * may use only one CPU, or if there is not enough memory. In these cases, rbdump can use the same CPUs as before this
+ * call.
  */
 struct keep_off *keep_off_begin(pid_t pid);
 

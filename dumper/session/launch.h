@@ -11,10 +11,10 @@
 
 /*
  * Searches PATH for a program, and starts the program. The program inherits the open files and the environment of
- * rbdump. If the program cannot be started, the error names the program. Before the child process runs the program, the
- * child process permits the calling process to trace the child process (PR_SET_PTRACER). If Yama's ptrace_scope is 1,
- * only the following processes can trace the program without CAP_SYS_PTRACE: the ancestors of the program, the
- * permitted process, and the descendants of the permitted process.
+ * rbdump. If the program cannot be started, the error names the program. The program runs in a child process. Before the
+ * program begins, this child process permits the calling process to trace the child process (PR_SET_PTRACER). If Yama's
+ * ptrace_scope is 1, only the following processes can trace the program without CAP_SYS_PTRACE: the ancestors of the
+ * program, the permitted process, and the descendants of the permitted process.
  *   group  rbdump's process group. The program joins this group. If this group is the foreground group of a terminal,
  *          the program can then read from the terminal
  */

@@ -13,7 +13,7 @@
 
 struct look {
 	struct ruby ruby;
-	struct heap_finds found; /* the result of the last search of the heap for fibers; the next look uses it, too */
+	struct heap_finds found; /* the result of the last search of the heap for fibers; kept for the next looks */
 	struct ruby_threads threads;
 	struct address_map natives_by_pointer; /* maps known values of fs_base to indexes of the target's `threads` */
 	struct address_map natives_by_tid;     /* maps tids to indexes of the target's `threads` */
@@ -63,14 +63,15 @@ size_t look_mark_moved(const struct session *session, struct look *look, const s
 
 /*
  * Marks all threads and fibers as unreliable, and drops their frames and names. Call this function if the garbage
- * collector moved objects during the look, because the names can then be wrong. Returns how many threads and fibers are
- * marked.
+ * collector moved objects during the look, because any name that the look has read can then be wrong. Returns how many
+ * threads and fibers are marked.
  */
 size_t look_mark_compacted(struct look *look);
 
 /*
- * Marks the threads and fibers whose names may be wrong, and drops their frames and names. Call this function if a
- * garbage collection has begun during the look. Returns how many threads and fibers are marked.
+ * Marks each thread and fiber that may have a wrong name, or a frame with a wrong name. Drops the frames and the names
+ * of the marked threads and fibers. Call this function if a garbage collection has begun during the look. Returns how
+ * many threads and fibers are marked.
  *   old_stay  true if the caller knows that no object of the old generation was freed or moved during the look
  */
 size_t look_mark_collected(struct look *look, bool old_stay);

@@ -2,18 +2,18 @@
  * Reads the values of a look: local variables and self of each frame, if the user has asked for them. This header is used
  * only inside session/.
  *
- * The words of the VM stack are copied together with the thread's other data (ruby/stack_pages.h). Many of these words
- * are references to objects. Before a target is stopped, rbdump reads the objects once from the running target, to find
- * out which pages contain the objects. While the target is stopped, these pages are then copied together with all other
- * pages that change. The number of pages with objects is at most the number of pages with other data, so the copy takes
- * at most about twice as long as without the objects. But up to a few hundred pages with objects are copied even if
- * there are fewer pages with other data.
+ * The words of each VM stack are copied together with the other data of its thread (ruby/stack_pages.h). Many of these
+ * words are references to objects. Before a target is stopped, rbdump reads the objects once from the running target,
+ * to find out which pages contain the objects. While the target is stopped, these pages are copied together with all
+ * other pages that change. The number of pages with objects is at most the number of pages with other data, so the copy
+ * takes at most about twice as long as without the objects. But up to a few hundred pages with objects are copied even
+ * if there are fewer pages with other data.
  *
- * If a thread has run between this read and the stop, some of its values may lead to objects on other pages. These
- * pages are read after the target goes on. Normally, these pages still contain the same objects. But the contents of an
- * object may be newer than the stack, so each such value is marked (VALUE_LATER of trace/details.h). If a garbage
- * collection has begun since the stop, there may be other objects on these pages, so the values that were read after
- * the stop are dropped (VALUE_UNREADABLE).
+ * If a thread has run after rbdump read the objects from the running target, and before the stop, some values of the
+ * thread may lead to objects on other pages. These other pages are read after the target goes on. Normally, these pages
+ * still contain the same objects. But the contents of an object may be newer than the stack, so each such value is
+ * marked (VALUE_LATER of trace/details.h). If a garbage collection has begun since the stop, there may be other objects
+ * on these pages, so the values that were read after the stop are dropped (VALUE_UNREADABLE).
  */
 #ifndef RBDUMP_LOOK_VALUES_H
 #define RBDUMP_LOOK_VALUES_H

@@ -18,7 +18,7 @@ struct session_options {
 	struct mixed_options native; /* which native frames the trace gets; none if `no_stop` is set */
 	bool sampling;		   /* fail if sampling is impossible (see live_check_calls(), live_check_stopping()) */
 	const char *offsets;	   /* the path of a layout file; NULL: search for a layout */
-	bool nearest;		   /* if the release has no layout, use the nearest layout that fits (fits.h) */
+	bool nearest;		   /* if Ruby's release has no layout, use the nearest layout that fits (fits.h) */
 	unsigned int time_limit_s; /* time limit for all work until there is a result (time_limit.h); 0: the default */
 	bool locals, self;	   /* read the local variables of each frame, and self (trace/details.h) */
 };
@@ -55,7 +55,7 @@ struct error *session_open_core(const struct session_core_options *options, stru
 
 /*
  * Opens a process as session_open() does, or a core as session_open_core() does.
- *   no_stop  for a process: do not pause it
+ *   no_stop  do not pause the process; has no effect for a core
  *   native   which native frames the trace gets; NULL: none
  */
 struct error *session_open_target(const struct target_options *from, bool no_stop, const struct mixed_options *native,

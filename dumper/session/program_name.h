@@ -10,7 +10,7 @@
 
 /*
  * Reads the name from the target, and appends it to `text`. Returns false if the name cannot be read, if the layout does
- * not say where it is, or if there is not enough memory.
+ * not say where the name is, or if there is not enough memory.
  */
 bool session_add_program_name(const struct session *session, struct text *text);
 

@@ -1,5 +1,5 @@
 /*
- * Rivals are the other layouts that pass the self-test on the target, besides the session's layout. If it is not known
+ * Rivals are layouts that pass the self-test on the target, but are not the session's layout. If it is not known
  * which layout is right, the rivals must give the same result as the session's layout for the same bytes. This header
  * is used only inside session/.
  */
@@ -8,7 +8,7 @@
 
 #include "session/look.h"
 
-/* The maximum number of layouts that are compared. */
+/* At most this many layouts are compared with each other: the session's layout and its rivals. */
 #define RIVALS_MAX 32u
 
 struct rival {
@@ -41,8 +41,8 @@ void rivals_look(struct rivals *rivals, long limit_ns);
 /*
  * Compares the traces of the rivals with the trace of `look`, which was read from the same bytes. Call this function
  * before anything in `look` is changed. Returns a rival whose trace differs from the trace of `look`; NULL if all
- * traces are the same. If the target was paused or is a core, ignores the rivals that the self-test has refused in this
- * look. Sets `look->no_memory` if there is not enough memory.
+ * traces are the same. If the target was paused or is a core, ignores each rival that the self-test has refused for
+ * these bytes. Sets `look->no_memory` if there is not enough memory.
  */
 const struct rival *rivals_compare(struct rivals *rivals, struct look *look);
 

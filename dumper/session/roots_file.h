@@ -17,8 +17,9 @@
 void roots_file_read(struct module *module, struct roots *ret);
 
 /*
- * Writes the addresses of the VM, the symbol table and the class Object to the cache. Does not write the addresses that
- * the module's own symbols contain. Does nothing if the module has no build-id, or if there is no trusted cache.
+ * Writes the addresses of three variables of Ruby to the cache: the pointer to the VM, the symbol table, and rb_cObject.
+ * Leaves out each address that the module's own symbols contain. Does nothing if the module has no build-id, or if
+ * there is no trusted cache.
  *   told  the roots whose addresses come from the module's own symbols
  */
 void roots_file_write(struct module *module, const struct roots *told, const struct roots *roots);

@@ -41,7 +41,7 @@ struct session {
 	char version[64];      /* the version of the Ruby; "" if it is not known */
 	char description[256]; /* what `ruby --version` prints; "" if the core lacks this text */
 	enum version_source version_source;
-	bool version_is_hint; /* the version is from a text on the heap, which might be about another Ruby */
+	bool version_is_hint; /* the version is from a text on the heap; this text might be about another Ruby */
 	/* If version_source is VERSION_FITS: the releases of each layout that fits. The newest releases come first. */
 	char fits[TRACE_FITS][32];
 	size_t nr_fits;
@@ -50,8 +50,8 @@ struct session {
 	struct mixed *mixed;	    /* native frames (mixed/mixed.h); NULL: none are wanted */
 	struct native_ids *natives; /* used for sampling; only one thread of rbdump may use this member at a time */
 	/*
-	 * The target has another pid namespace than rbdump, so the tids in its memory differ from the tids that rbdump
-	 * sees.
+	 * The target has another pid namespace than rbdump, so the tids in the target's memory differ from the tids
+	 * that rbdump sees.
 	 */
 	bool foreign_pids;
 };

@@ -28,13 +28,13 @@ struct pauses {
 /*
  * Stops the target, copies pages, lets the target go on, and seals `memory`. Copies all pages that were ever read
  * through `memory` or noted as wanted (memory.h). Threads that sleep in a system call are not stopped. If such a thread
- * wakes up during the copy, the pages can be from different moments, so the pages are copied again. If such a thread
- * also wakes up during the second copy, every thread is stopped for a third copy. Fails if live_stop() fails, if rbdump
+ * wakes up during the copy, the pages can be from different moments, so the pages are copied again. If a sleeping thread
+ * wakes up during the second copy, too, all threads are stopped for a third copy. Fails if live_stop() fails, if rbdump
  * cannot start a thread, or if there is not enough memory.
  *   chase   a function that is called with `context` while the target is still stopped; NULL: no function is called.
  *           Since the last look, the target may have begun to use other pages. `chase` reads these pages, so these
  *           pages are copied, too
- *   pauses  this function adds its own pauses to the members `count` and `us`
+ *   pauses  snapshot_paused() adds the pauses that it makes to the members `count` and `us`
  *
  * If the target is still stopped after SNAPSHOT_LIMIT_S seconds, prints the reason, and ends rbdump with EXIT_FAILED.
  */

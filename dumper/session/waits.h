@@ -9,9 +9,9 @@
 #include "trace/trace.h"
 
 /*
- * Fills in `wait` and `holds` of each entry of a trace. Some data cannot be read, because it was not copied in time or
- * because the target's memory contradicts itself. This data stays unknown, and does not count as missing memory
- * (memory_missed()). Returns false if there is not enough memory.
+ * Fills in `wait` and `holds` of each entry of a trace. Data that cannot be read stays unknown, and does not count as
+ * missing memory (memory_missed()). There are two reasons why data cannot be read: it was not copied in time, or the
+ * target's memory contradicts itself. Returns false if there is not enough memory.
  *   trace       its threads come first, and then its fibers
  *   stacks      the stack of each entry
  *   nr_threads  how many entries are threads

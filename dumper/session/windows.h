@@ -1,6 +1,6 @@
 /*
- * Finds the torn windows of a target. A torn window is a range of code that changes a stack. The layout contains
- * addresses in the ELF file, but the functions below take addresses in the process.
+ * Finds the torn windows of a target. A torn window is a range of code that changes a stack. The layout contains the
+ * addresses of the windows in the ELF file, but session_window() takes an address in the process.
  */
 #ifndef RBDUMP_SESSION_WINDOWS_H
 #define RBDUMP_SESSION_WINDOWS_H

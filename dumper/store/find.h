@@ -16,13 +16,13 @@ struct error *layout_find_given(const char *file, const struct layout_wish *wish
 /*
  * Finds the best layout for the wanted Ruby (found.h) in all folders. The order, from best to worst, is:
  * - a layout for exactly the wanted build;
- * - a layout for whole releases that was made from the wanted version;
- * - a layout for whole releases, with a range that includes the wanted version.
- * Layouts for other architectures are ignored. If the wanted release is newer than the range of a layout, the layout is
- * also ignored, because a newer release can differ from the older releases of its series.
+ * - a layout that is for whole releases (not for one build), and that was made from the wanted version;
+ * - a layout that is for whole releases, and whose range of releases includes the wanted version.
+ * Layouts for other architectures are ignored. If the wanted release is newer than all releases in the range of a
+ * layout, this layout is also ignored, because a newer release can differ from the older releases of its series.
  *
- * Among equally good layouts, layouts for Ruby's default configuration come first. If layouts are still equally
- * good, the layout in the earlier folder comes first. In each folder, the file with the name from layout_file_name_of()
+ * Among equally good layouts, layouts for Ruby's default configuration come first. If layouts are still equally good,
+ * the order of their folders (folders.h) decides. In each folder, the file with the name from layout_file_name_of()
  * comes first. All other files follow, sorted by name. Files that cannot be read are skipped.
  *   skip  how many of the best layouts to skip; the caller has already tried these layouts, and they did not fit
  * Returns false if no layout is found, or if all layouts that were found are skipped.

@@ -44,9 +44,9 @@ typedef bool folders_visitor(void *context, const struct place *place);
 bool folders_visit(const struct layout_wish *made, folders_visitor *visit, void *context);
 
 /*
- * Checks whether these folders are trusted: the folders in $RBDUMP_OFFSETS_D, the user's cache, and the folder of
- * rbdump itself. Returns an error that names the first folder that is not trusted, or NULL if every folder that exists
- * is trusted.
+ * Checks whether these folders are trusted: the folders that $RBDUMP_OFFSETS_D lists, the user's cache, and the folder
+ * of rbdump itself. Returns an error that names the first folder that is not trusted, or NULL if every folder that
+ * exists is trusted.
  */
 struct error *folders_untrusted(void);
 

@@ -30,8 +30,8 @@ struct layout_found {
 	enum layout_source source;
 	char *file; /* the path of the layout file; NULL if the layout is not in a file */
 	/*
-	 * The digest of the ELF file from which rbdump has just made the layout. NULL if the layout comes from
-	 * elsewhere, or must not be kept.
+	 * The digest of the ELF file from which rbdump has just made the layout. NULL if the layout was read from a
+	 * file, or if it must not be kept.
 	 */
 	char *digest;
 };

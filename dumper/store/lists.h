@@ -33,9 +33,10 @@ void layout_list_clear(struct layout_list *list);
 
 /*
  * Reads the layouts for whole releases from all folders. Omits layouts that are for only one build. Layouts for newer
- * releases come first. Among layouts with the same newest release, layouts for Ruby's default configuration come first.
- * If several layouts have the same version and the same facts (doc/layout-format.md), the list contains only the first
- * of these layouts. The list is empty if there is no layout for whole releases, or if there is not enough memory.
+ * releases come first. If the newest release is the same for several layouts, layouts for Ruby's default configuration
+ * come first. If several layouts have the same version and the same facts (doc/layout-format.md), the list contains
+ * only one of these layouts: the layout that folders_visit() finds first. The list is empty if there is no layout for
+ * whole releases, or if there is not enough memory.
  */
 void layout_lists_releases(const char *arch, struct layout_list *ret);
 

@@ -13,15 +13,15 @@
 #include "trust/trust.h"
 
 /*
- * Returns the path of the user's cache folder, malloc'ed: $XDG_CACHE_HOME/rbdump/NAME, else ~/.cache/rbdump/NAME. On
- * failure, returns NULL and sets errno: ENOENT if neither $XDG_CACHE_HOME nor $HOME is an absolute path, ENOMEM if
- * there is not enough memory.
+ * Returns the path of the folder `name` in the user's cache, malloc'ed: $XDG_CACHE_HOME/rbdump/NAME, else
+ * ~/.cache/rbdump/NAME. On failure, returns NULL and sets errno: ENOENT if neither $XDG_CACHE_HOME nor $HOME is an
+ * absolute path, ENOMEM if there is not enough memory.
  */
 char *made_cache_folder(const char *name);
 
 /*
- * Returns whether the cache has a trusted folder for a build-id. If there is no such folder, nothing is kept for this
- * build, and the digest of the ELF file need not be computed.
+ * Returns whether the cache has a trusted folder for a build-id. If there is no such folder, rbdump cannot use anything
+ * from the cache for this build, so the caller need not compute the digest of the ELF file.
  */
 bool made_has(const char *build_id);
 

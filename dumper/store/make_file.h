@@ -16,14 +16,14 @@
  *   any_build  make a layout for all builds of this version, without a build-id, symbols or torn windows
  *
  * The default folder is a folder in which `rbdump dump` will find the layout. If the first entry of $RBDUMP_OFFSETS_D
- * is not empty, this entry is the default folder. Otherwise, if ./offsets.d belongs to rbdump's own source tree, the
- * default folder is ./offsets.d. In all other cases, the default folder is the user's cache (see store/folders.h). The
+ * is not empty, this entry is the default folder. Otherwise, if ./offsets.d is the folder of rbdump itself (see
+ * store/folders.h), the default folder is ./offsets.d. In all other cases, the default folder is the user's cache. The
  * default folder is created if it does not exist.
  *
  * The layout is first written to a temporary file in the folder of the layout file. The temporary file is then renamed,
  * so the layout file is never incomplete. If `output` is "-", a pipe or a device, the layout is written directly to
  * `output`, without a temporary file. On success, prints one line to stderr: `FILE: N fields, M absent (optional)`. On
- * failure, prints one error message, and leaves no file behind.
+ * failure, prints one error message, and does not leave a new file.
  */
 int layout_make_file(const char *elf, const char *output, bool any_build);
 

@@ -24,9 +24,9 @@ size_t nearest_choose(const char *version, const char *description, const struct
 		      size_t *order);
 
 /*
- * Chooses all layouts that are for whole releases. The newest layout comes first. Of two layouts with the same newest
- * release, the layout for Ruby's default configuration comes first. The parameters and the result have the same meaning
- * as for nearest_choose().
+ * Chooses all layouts that are for whole releases. The layout for the newest release comes first. If the newest release
+ * is the same for two layouts, the layout for Ruby's default configuration comes first. The parameters and the result
+ * have the same meaning as for nearest_choose().
  */
 size_t nearest_newest_first(const struct layout *const *layouts, size_t count, size_t *order);
 

@@ -1,6 +1,6 @@
 /*
- * What a system call waits for. The call's arguments are numbers and pointers. rbdump interprets them in the same way
- * as the kernel.
+ * Finds out what a system call waits for. The call's arguments are numbers and pointers. rbdump interprets them in the
+ * same way as the kernel.
  */
 #ifndef RBDUMP_CALL_H
 #define RBDUMP_CALL_H
@@ -27,7 +27,7 @@ struct call_fd {
 	int fd;
 	const char *role;   /* the preposition before the descriptor: "from" or "to"; NULL: no preposition */
 	const char *events; /* what the call waits for ("read, write"); NULL if `action` (struct call) says this */
-	struct facts facts; /* what the descriptor is (target/descriptor.h); empty before descriptor_describe() */
+	struct facts facts; /* what the descriptor is; empty until descriptor_describe() adds facts (descriptor.h) */
 };
 
 /* Why a call is not shown. For all values except CALL_KNOWN, no other member of struct call is set. */
@@ -48,8 +48,8 @@ struct call {
 	enum call_missing missing;
 	struct system_call at;
 	const char *name;   /* such as "read"; NULL if rbdump does not know the name */
-	const char *action; /* what the thread does, such as "reads from"; NULL if the call is not decoded */
-	bool locks;	    /* the call waits for a lock of a file */
+	const char *action; /* what the thread does, such as "reads from"; NULL if call_forms.h lacks the call */
+	bool locks;	    /* the call waits for a lock on a file */
 	bool for_children;  /* the call waits for one child process, or for any child process */
 	pid_t child;	    /* if `for_children`: the child's pid in the target's pid namespace; 0: any child */
 	bool sleeps;	    /* the call only sleeps until its timeout */
@@ -60,14 +60,14 @@ struct call {
 	struct facts facts;
 	struct call_fd *fds;
 	size_t nr_fds;	  /* at most CALL_FDS_MAX */
-	uint64_t nr_more; /* how many descriptors the call has that are not in `fds` */
+	uint64_t nr_more; /* the number of descriptors of the call that are not in `fds` */
 	bool unread;	  /* data that an argument points to (descriptors, a timeout, an address) was not read */
 	enum call_limit limit;
 	int64_t limit_ns;     /* for CALL_FOR: the duration */
 	bool has_until;	      /* for CALL_UNTIL: `until_ns` is known */
 	int64_t until_ns;     /* if `has_until`: the point in time, in ns since 1970 by the clock of this system */
 	bool has_remaining;   /* for CALL_UNTIL: `remaining_ns` is known */
-	int64_t remaining_ns; /* if `has_remaining`: the time from the look to the point in time */
+	int64_t remaining_ns; /* if `has_remaining`: the time from call_read() to the point in time */
 };
 
 /* Frees the memory. */
@@ -84,20 +84,20 @@ enum call_source {
 	 * only if the call uses CLOCK_REALTIME.
 	 */
 	CALL_OF_OTHER_CLOCKS,
-	/* The thread was in the call when its core was written. A point in time is known only for CLOCK_REALTIME. */
+	/* The thread was in the call when the core was written. A point in time is known only for CLOCK_REALTIME. */
 	CALL_OF_CORE,
 	/*
-	 * rbdump has stopped the thread in the call. Since then, the thread may have been in other calls with the same
-	 * arguments, for example in poll(2) with another descriptor in the same array. So the memory to which the
-	 * arguments point is not read. Only the registers are used, because they are the same as when the stack was
-	 * copied.
+	 * rbdump stopped the thread in the call, copied its stack, and resumed it. Since then, the thread may have been
+	 * in other calls with the same arguments, for example in poll(2) with another descriptor in the same array. So
+	 * the memory to which the arguments point is not read. Only the registers are used, because they are the same
+	 * as when the stack was copied.
 	 */
 	CALL_OF_STOPPED,
 };
 
 /*
- * Reads a call. The memory to which the arguments point is read now. So after this function returns, the caller must
- * check that the thread is still in the call. Returns false if there is not enough memory.
+ * Reads a call. Except for CALL_OF_STOPPED, also reads the memory to which the arguments point. So after this function
+ * returns, the caller must check that the thread is still in the call. Returns false if there is not enough memory.
  *   at   the call; `at->known` must be true
  *   ret  the caller clears it, even if the function fails
  */

@@ -9,9 +9,9 @@
 #include "base/text.h"
 
 /*
- * The names of the events in a set: "read", "read, write". The flags of poll(2) and epoll(7) have the same values.
- * Errors and hang-ups are not named, because the kernel always reports them. If the set contains no events except
- * errors and hang-ups, returns "errors".
+ * Returns the names of the events in a set, such as "read" or "read, write". The flags of poll(2) and epoll(7) have the
+ * same values. Errors and hang-ups are not named, because the kernel always reports them. If the set contains no events
+ * except errors and hang-ups, returns "errors".
  */
 const char *call_events(uint32_t events);
 

@@ -8,8 +8,8 @@
 enum call_shape {
 	CALL_PLAIN,	    /* no argument is shown */
 	CALL_ON_FD,	    /* the first argument is a descriptor */
-	CALL_FROM_TO,	    /* tee(2): two descriptors: first the source ("from"), then the destination ("to") */
-	CALL_TO_FROM,	    /* sendfile(2): two descriptors: first the destination, then the source */
+	CALL_FROM_TO,	    /* two descriptors, as in tee(2): first the source ("from"), then the destination ("to") */
+	CALL_TO_FROM,	    /* two descriptors, as in sendfile(2): first the destination, then the source */
 	CALL_FROM_AT_TO_AT, /* splice(2): source fd, offset, destination fd, offset */
 	CALL_SENDTO,	    /* fd, buffer, length, flags, address, length */
 	CALL_CONNECT,	    /* fd, address, length */
@@ -40,7 +40,7 @@ struct call_form {
 	const char *action;
 };
 
-/* Returns the entry of a call in the table; NULL if the call is not in the table. */
+/* Returns the table's entry for a call; NULL if the table has no entry for the call. */
 const struct call_form *call_form_of(int number);
 
 #endif

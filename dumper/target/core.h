@@ -1,6 +1,6 @@
 /*
- * A core file of a process as a target (target.h). The kernel writes a core file when a process dies. A debugger (gdb's
- * gcore) can write a core file while the process is alive.
+ * Opens the core file of a process as a target (target.h). The kernel writes a core file when a process dies. A
+ * debugger (gdb's gcore) can write a core file while the process is alive.
  *
  * A core does not contain all memory of the process. A core omits memory that was mapped from a file and never written
  * to. But a core contains the first page of each program and library. If this system has the mapped file, rbdump reads
@@ -23,7 +23,7 @@ extern const struct target_operations core_operations;
 
 struct core_options {
 	const char *file;	/* the core file, perhaps compressed with zstd (compressed.h) */
-	const char *executable; /* the path of a mapped program or library on this system; NULL: not given */
+	const char *executable; /* the path, on this system, of a mapped program or library; NULL: not given */
 	bool force;		/* use the executable even if it matches no mapped file */
 };
 

@@ -36,9 +36,9 @@ int core_open_regular(const char *path);
 bool core_read_from_file(const struct target *target, uint64_t page, uint8_t *buffer);
 
 /*
- * Implements target_open_file() for a core. If the user gave an executable, and rbdump uses it as this mapped file,
- * opens the executable. Otherwise, opens the file at the mapping's path on this system, but only if that file is the
- * file that was mapped.
+ * Implements target_open_file() for a core. If the user gave an executable, and rbdump uses it as the file that
+ * `mapping` maps, opens the executable. Otherwise, opens the file at the mapping's path on this system, but only if
+ * that file is the file that was mapped.
  */
 int core_open_file(const struct target *target, const struct mapping *mapping);
 

@@ -1,6 +1,6 @@
 /*
  * Reads the memory that is in the core file itself. Also finds out where each mapped file was mapped. Reads the program
- * headers and the build-id of a mapped file: both are in the first pages of the file, which the core contains.
+ * headers and the build-id of a mapped file from the file's first pages in the core.
  */
 #ifndef RBDUMP_CORE_MEMORY_H
 #define RBDUMP_CORE_MEMORY_H
@@ -36,9 +36,9 @@ const struct mapping *core_first_mapping(const struct target *target, const stru
 void core_extent(const struct target *target, const struct mapping *mapping, uint64_t *start, uint64_t *end);
 
 /*
- * Finds the writable memory of a file: the core's writable segments within the file's mappings, and the anonymous
- * writable segments directly after these mappings (.bss). `mapping` is one of the file's mappings. Calls `add` for each
- * segment until `add` returns false.
+ * Finds the writable memory of a mapped file: the core's writable segments within the file's mappings, and the
+ * anonymous writable segments directly after these mappings (.bss). `mapping` is one of the file's mappings. Calls
+ * `add` for each segment until `add` returns false.
  */
 void core_written(const struct target *target, const struct mapping *mapping,
 		  bool (*add)(void *context, uint64_t start, uint64_t end), void *context);

@@ -1,6 +1,6 @@
 /*
- * The notes of a core: its threads with their registers, the files that were mapped, the pid and name of the process,
- * and how the process died. The notes have the format of Linux 6.1 (fs/binfmt_elf.c, fill_note_info() and
+ * Reads the notes of a core: its threads with their registers, the files that were mapped, the pid and name of the
+ * process, and how the process died. The notes have the format of Linux 6.1 (fs/binfmt_elf.c, fill_note_info() and
  * fill_files_note()) or of gdb 13.1 (linux-tdep.c, linux_make_corefile_notes()).
  */
 #ifndef RBDUMP_CORE_NOTES_H
@@ -13,8 +13,8 @@
 
 struct core_notes {
 	/*
-	 * The threads, in the order of the core file. The first thread in this list is the thread that received the
-	 * signal. In a core made by gcore, the first thread is the thread that was selected in gdb.
+	 * The threads, in the same order as in the core file. The first thread in this list is the thread that received
+	 * the signal. In a core made by gcore, the first thread is the thread that was selected in gdb.
 	 */
 	struct native_thread *threads;
 	size_t nr_threads, threads_capacity;

@@ -32,7 +32,7 @@ struct core_file {
 	uint64_t start, end;
 	size_t first, last;	/* indexes of the file's first and last mapping */
 	bool looked;		/* this system was already searched for the file; `fd` is the result */
-	int fd;			/* the open file; -1 if the file is missing, is not the mapped file, or is not ELF */
+	int fd;			/* the open file; -1 if it is missing, is not the mapped file, or is not an ELF file */
 	int errnum;		/* if `fd` is -1: the reason, as an errno */
 	struct first_page page; /* the first page of the open file; not set if `fd` is -1 */
 };
@@ -51,7 +51,7 @@ struct core {
 	size_t nr_files;
 
 	int given_fd;			  /* the open executable that the user gave; -1 if the user gave none */
-	const struct core_file *given_as; /* the mapped file that is read from `given_fd` */
+	const struct core_file *given_as; /* the mapped file whose bytes are read from `given_fd` */
 };
 
 /* Returns the segment that contains the address. Returns NULL if no segment contains the address. */
@@ -68,7 +68,7 @@ static inline const struct mapping *core_first_of(const struct core *core, const
 
 /*
  * Reads at most `length` bytes from a file, beginning at `offset`. Returns the number of bytes that were read. This
- * number is less than `length` if the file ends earlier, or if a read fails.
+ * number is less than `length` if the file ends before `offset` + `length`, or if a read fails.
  */
 size_t core_read_at(int fd, void *buffer, size_t length, uint64_t offset);
 

@@ -7,8 +7,8 @@
  * libruby may contain the version. Strings on the heap may contain the version, too. For example, rbconfig.rb contains
  * a string with the version. Up to Ruby 2.2, the text that `ruby --version` prints is also a string on the heap
  * (version.c, Init_version(), v1_9_3_0 to v2_2_0). But a string on the heap may contain the version of another Ruby. So
- * the strings on the heap are used only if they all contain the same version. Even if all of them contain the same
- * version, this version is only a hint.
+ * rbdump uses the versions in strings on the heap only if all these versions are the same. Even then, the version is
+ * only a hint.
  *
  * Any version in a core may be forged. So the caller must check whether a layout for this version fits the core.
  */

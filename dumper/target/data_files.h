@@ -10,7 +10,11 @@
 #include "base/text.h"
 #include "target/module.h"
 
-/* A writable segment of a file: the initialized variables, and after them the zero-initialized variables. */
+/*
+ * A writable segment of a file: the initialized variables, and after them the zero-initialized variables. If the file
+ * could not be opened, rbdump does not know which segments are writable. In this case, each non-executable mapping of
+ * the file is a range. If an anonymous mapping follows the last mapping of the file directly, it is a range, too.
+ */
 struct data_range {
 	uint64_t start, end; /* addresses in the target's memory */
 	uint32_t file;	     /* index in `files` of struct data_files */
@@ -21,7 +25,7 @@ struct data_file {
 	uint64_t bias; /* address in the target = address in the file + bias */
 };
 
-/* A variable that a symbol names. */
+/* A variable that has a symbol in its file. */
 struct data_symbol {
 	uint64_t start, size;
 	char *name;
@@ -35,8 +39,8 @@ struct data_files {
 	struct data_symbol *symbols; /* sorted by `start` */
 	size_t nr_symbols, symbols_capacity;
 	/*
-	 * Some data may be missing because there are too many files, or because a mapped file of a live process could
-	 * not be opened as an ELF file, for example because the file was replaced after it was mapped.
+	 * Some data may be missing: there are too many files, or a mapped file of a live process could not be opened as
+	 * an ELF file. For example, the file may have been replaced after it was mapped.
 	 */
 	bool incomplete;
 };
@@ -52,7 +56,7 @@ void data_files_clear(struct data_files *files);
  */
 void data_files_add_name(const struct data_files *files, uint64_t address, struct text *text);
 
-/* The name of the variable that begins at an address; NULL if no symbol names it. */
+/* Returns the name of the variable that begins at an address. Returns NULL if no symbol begins at this address. */
 const char *data_files_variable(const struct data_files *files, uint64_t address);
 
 #endif

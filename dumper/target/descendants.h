@@ -32,9 +32,10 @@ bool descendants_list(const char *proc, pid_t pid, struct descendant **ret, size
 /*
  * A cache of all processes, which makes it cheap to list descendants repeatedly. The kernel shows which pid it assigned
  * last (/proc/loadavg). As long as the last assigned pid stays the same, no new process has started. An update lists
- * procfs if the last assigned pid has changed or is not known. If nine updates in a row have not listed procfs, the
- * next update lists procfs in any case. If an update lists procfs, it reads each new process, each process whose parent
- * is not in the cache, and one in 64 of the other processes. A zeroed struct is an empty cache.
+ * procfs (reads the pids of all processes) if the last assigned pid is not known, or has changed since procfs was last
+ * listed. If nine updates in a row have not listed procfs, the next update lists procfs in any case. If an update lists
+ * procfs, it also reads the stat file of each new process, of each process whose parent is not in the cache, and of one
+ * in 64 of the other processes. A zeroed struct is an empty cache.
  */
 struct descendants_cache {
 	struct descendant *all; /* ascending by pid */
@@ -49,8 +50,8 @@ void descendants_cache_clear(struct descendants_cache *cache);
 
 /*
  * Updates the cache. The cache drops a process within ten updates after the process has ended, or later if the process
- * stays a zombie. For up to twenty updates after a process has ended, or longer if it stays a zombie, the cache may
- * still name it as the parent of other processes. Returns false if there is not enough memory.
+ * stays a zombie. The cache may still name an ended process as the parent of other processes: for up to twenty updates
+ * after the process has ended, or longer if the process stays a zombie. Returns false if there is not enough memory.
  */
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc);
 

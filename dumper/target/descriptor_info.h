@@ -13,8 +13,8 @@
 #include "base/facts.h"
 
 /*
- * The maximum number of bytes that are read from an fdinfo file. The file of an epoll set has a line for each descriptor
- * that the set watches.
+ * The maximum number of bytes that are read from an fdinfo file. The fdinfo file of an epoll set has a line for each
+ * descriptor that the set watches.
  */
 #define DESCRIPTOR_INFO_MAX 65536
 
@@ -43,8 +43,8 @@ struct descriptor_info {
 bool descriptor_info_read(pid_t pid, pid_t tid, int fd, struct descriptor_info *ret);
 
 /*
- * Adds the facts in the file that apply to a descriptor of the kind `kind` (descriptor.h). Does not add the targets of an
- * epoll set.
+ * Takes from the fdinfo file the facts that apply to a descriptor of the kind `kind` (descriptor.h), and adds them to
+ * `facts`. Does not add the targets of an epoll set.
  */
 void descriptor_info_add(const struct descriptor_info *info, const char *kind, struct facts *facts);
 

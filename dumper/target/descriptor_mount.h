@@ -11,9 +11,9 @@
 #include "target/mounts.h"
 
 /*
- * Whether a descriptor leads to a file system that is known to be local. Does not access the file or its file system.
- * The number of the file's mount is in fdinfo, and the kind of the mount's file system is in /proc/PID/mountinfo. The
- * mount can be in the mount namespace of the process, or in rbdump's own mount namespace.
+ * Whether the file of a descriptor is on a file system that is known to be local. Does not access the file or its file
+ * system. The number of the file's mount is in fdinfo, and the kind of the mount's file system is in
+ * /proc/PID/mountinfo. The mount can be in the mount namespace of the process, or in rbdump's own mount namespace.
  *   mounts    keeps the lists of mounts, so that later calls can use them again
  *   pid, tid  the thread that has the descriptor
  *   type      receives the kind of file system ("nfs4"); "" if it is not known

@@ -16,7 +16,7 @@
  * the path with " (deleted)" leads to the file. To look up this path, rbdump needs a flag of openat2(2) that limits the
  * lookup to cached paths (RESOLVE_CACHED). Kernels before Linux 5.12 lack this flag. On these kernels, rbdump treats
  * each file whose path ends with " (deleted)" as deleted.
- *   link    the contents of the link in /proc/PID/fd, which must begin with "/"
+ *   link    the contents of the link in /proc/PID/fd; these contents must begin with "/"
  *   status  the status of the file, from statx(2)
  */
 void descriptor_path_add(pid_t pid, const char *link, const struct statx *status, struct facts *facts);

@@ -19,7 +19,7 @@
  *
  *   pid       the process that waits
  *   facts     the facts of the file from descriptor_describe(); receives the two facts
- *   until_ns  the time to stop the search, as monotonic_ns() gives it
+ *   until_ns  the search stops at this time (on the clock of monotonic_ns())
  */
 void file_locks_add_holder(pid_t pid, struct facts *facts, uint64_t until_ns);
 

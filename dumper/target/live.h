@@ -24,9 +24,9 @@ struct error *live_open(pid_t pid, struct target **ret);
 struct error *live_check_calls(const struct target *target);
 
 /*
- * Whether the memory of the target is gone, because the process has ended or has called exec. If /proc/PID/mem was
- * opened before an exec, the open file still refers to the old memory (fs/proc/base.c, mem_rw()). An open
- * /proc/PID/maps also refers to the old memory. If the kernel refuses to open /proc/PID/mem, rbdump checks
+ * Whether the memory of the target is gone. This is the case if the process has ended or has called exec. If
+ * /proc/PID/mem was opened before an exec, the open file still refers to the old memory (fs/proc/base.c, mem_rw()). An
+ * open /proc/PID/maps also refers to the old memory. If the kernel refuses to open /proc/PID/mem, rbdump checks
  * /proc/PID/maps instead.
  */
 bool live_is_gone(const struct target *target);

@@ -61,7 +61,7 @@ void module_close(struct module *module); /* NULL is fine */
 /* Whether the file's name contains "ruby". If the file is missing, its name is the only sign that it contains Ruby. */
 bool module_is_named_ruby(const struct module *module);
 
-/* Whether the file itself has debug info. */
+/* Whether the file itself contains debug info. The function does not look for a separate debug file. */
 bool module_has_debug_info(const struct module *module);
 
 /* A symbol to look up, and the symbol's address in the target. The address is 0 if the file has no such symbol. */

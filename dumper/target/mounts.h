@@ -1,6 +1,6 @@
 /*
  * Finds the kind of a mount's file system in /proc/PID/mountinfo (proc(5)). A machine can have thousands of mounts, so
- * the lists are kept for later calls.
+ * the lists of mounts are kept for later calls.
  *
  * While a list is kept, its mountinfo file stays open, because the open file shows whether the mounts have changed
  * since the list was read (poll(2)). While the file is open, the mount namespace of the process and its root directory

@@ -47,7 +47,7 @@ pid_t native_ids_find(struct native_ids *ids, uint64_t pthread, uint64_t noted);
 /*
  * Whether native_ids_find() has tried to stop a thread that did not stop in time. Considers only the calls to
  * native_ids_find() since the last call to native_ids_stuck(). A thread that did not stop in time stays traced until
- * the rbdump thread that called native_ids_find() ends.
+ * the end of the rbdump thread that called native_ids_find().
  */
 bool native_ids_stuck(struct native_ids *ids);
 

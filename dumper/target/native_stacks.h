@@ -1,14 +1,14 @@
 /*
  * Copies of the native stacks of a target's threads. While a process is stopped, rbdump only copies the bytes. rbdump
- * unwinds the copies after the process goes on (mixed/native_walk.h).
+ * unwinds the copies after it has resumed the process (mixed/native_walk.h).
  *
- * A copy begins at the page of the stack pointer, and ends where the mapping of the stack ends, but has at most
- * NATIVE_STACK_MAX bytes. All copies together have at most NATIVE_STACKS_MAX bytes.
+ * A copy begins at the start of the page that contains the stack pointer. The copy ends where the mapping of the stack
+ * ends, but has at most NATIVE_STACK_MAX bytes. All copies together have at most NATIVE_STACKS_MAX bytes.
  *
- * A native stack can contain a VM stack, which is large: the VM stack of a thread up to Ruby 3.2 (thread.c,
- * thread_start_func_2(): ALLOCA_N), or the VM stack of a fiber (cont.c, fiber_initialize_coroutine()). A VM stack contains
- * no frames of native functions. So the copy omits the VM stack, and has two parts: the bytes before the VM stack, and the
- * bytes after it.
+ * A native stack can contain a VM stack, which is large: the VM stack of a fiber (cont.c, fiber_initialize_coroutine()),
+ * or, up to Ruby 3.2, the VM stack of a thread (thread.c, thread_start_func_2(): ALLOCA_N). A VM stack contains no frames
+ * of native functions. So the copy omits the VM stack, and has two parts: the bytes before the VM stack, and the bytes
+ * after it.
  *
  * If a native stack is too long, and rbdump does not know of a VM stack in it, the two parts of the copy are the
  * innermost bytes and the last NATIVE_STACK_OUTERMOST bytes. In Ruby 2.7, a thread that waits for the GVL for the first
@@ -85,7 +85,7 @@ void native_stacks_keep(struct native_stacks *stacks, size_t count);
 void native_stacks_want(struct native_stacks *stacks, const struct target *target, uint64_t sp);
 
 /*
- * Copies the stacks in the list that are not copied yet, with as few system calls as possible. The process may be
+ * Copies those stacks in the list that are not copied yet, with as few system calls as possible. The process may be
  * running. In that case, the bytes of a copy can be from different moments.
  */
 void native_stacks_copy(struct native_stacks *stacks, const struct target *target);

@@ -1,7 +1,8 @@
 /*
- * Takes the CPU from a running thread of a live process for a moment, without stopping the thread. For this purpose,
- * the calling thread moves to the CPU of the running thread. The calling thread should have a real-time priority
- * (base/priority.h). Afterwards, rbdump asks the kernel whether any thread of the process has run since this move.
+ * Takes the CPU from a running thread of a live process for a moment, but does not stop the thread with ptrace(2). For
+ * this purpose, the calling thread moves to the CPU of the running thread. The calling thread should have a real-time
+ * priority (base/priority.h). At the end, preemption_end() asks the kernel whether any thread of the process has run
+ * since preemption_begin().
  */
 #ifndef RBDUMP_PREEMPTION_H
 #define RBDUMP_PREEMPTION_H
@@ -41,15 +42,15 @@ struct preemption {
 void preemption_choose(struct preemption *preemption, pid_t pid, bool any);
 
 /*
- * Moves the calling thread to the CPU of the chosen thread. The calling thread does not move in three cases: it may not
- * use that CPU (taskset(1)), the chosen thread has a real-time priority of its own, or the kernel would prefer the
- * chosen thread (nice(1)).
+ * Moves the calling thread to the CPU of the chosen thread. The calling thread does not move in three cases: it is not
+ * allowed to use that CPU (taskset(1)), the chosen thread has a real-time priority, or the kernel would prefer the
+ * chosen thread to the calling thread (nice(1)).
  */
 void preemption_begin(struct preemption *preemption);
 
 /*
- * Sets `held`. If the calling thread has moved to the CPU of the chosen thread, and may use another CPU, it leaves that
- * CPU. Afterwards, the calling thread may again use all CPUs that it was allowed to use before preemption_begin().
+ * Sets `held`. If the calling thread has moved, and is allowed to use another CPU, it leaves the CPU of the chosen
+ * thread. Afterwards, the calling thread may again use all CPUs that it was allowed to use before preemption_begin().
  * `held` is false if the process has more than 128 threads, because looking at each thread would take too long.
  */
 void preemption_end(struct preemption *preemption);

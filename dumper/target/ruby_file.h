@@ -15,8 +15,8 @@
  * "ruby 3.4.5 (2025-07-16 …" or "ruby 2.7.4p191 (2021-07-07 …" (version.c, version.h, 1.9.3 to 4.0.5).
  *   elf  an Elf * that contains the file's headers
  *   fd   the same file, open for reading its contents
- * Returns the address of the description in the ELF file; 0 if the file has no description, or if there is not enough
- * memory.
+ * Returns the virtual address of the description, as in the program headers. Returns 0 if the file has no description,
+ * or if there is not enough memory.
  */
 uint64_t ruby_file_description(void *elf, int fd);
 

@@ -14,8 +14,8 @@
  * receives the thread. *ret then has an open file, which sleeper_forget() closes. Returns false if a signal has stopped
  * the thread, or if the thread is in an uninterruptible sleep. In both cases, rbdump should try to stop the thread,
  * because rbdump then learns more about the thread. Also returns false if the thread's files cannot be opened
- * (RLIMIT_NOFILE). If the function returns false, `ret->switches` is set only if the thread is in a system call, in an
- * uninterruptible sleep. Otherwise, it is 0.
+ * (RLIMIT_NOFILE). If the function returns false because the thread is in an uninterruptible sleep in a system call, it
+ * sets `ret->switches`. If the function returns false for any other reason, `ret->switches` is 0.
  */
 bool sleeper_find(struct target *target, pid_t tid, struct native_thread *ret);
 

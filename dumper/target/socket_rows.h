@@ -24,7 +24,7 @@ struct socket_row {
 	unsigned int send_queue, receive_queue;
 };
 
-/* Reads a line. Returns false if the line describes no socket, for example the first line. */
+/* Reads a line. Returns false if the line does not describe a socket: for example, the first line is a heading. */
 bool socket_row_read(const char *line, bool v6, struct socket_row *ret);
 
 /*
@@ -38,7 +38,7 @@ bool socket_rows_meet(const struct socket_row *one, const struct socket_row *oth
 
 /*
  * Each of these functions reads a line, and returns the inode of the socket that the line describes. Returns 0 if the
- * line describes no socket. If `facts` is not NULL, adds the facts that the line contains about the socket.
+ * line does not describe a socket. If `facts` is not NULL, adds the facts that the line contains about the socket.
  */
 uint64_t socket_row_unix(const char *line, struct facts *facts);
 uint64_t socket_row_netlink(const char *line, struct facts *facts);

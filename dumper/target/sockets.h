@@ -18,21 +18,22 @@
  *   local, remote  addresses with ports; for a Unix socket, `local` is the name of the socket
  *   state          as ss(8) shows it, but in whole words: "listen", "established", "close-wait", "unconnected"; for a
  *                  Unix socket: "listen", "connected" or "unconnected"
- *   receive_queue, send_queue  in bytes. For a socket that listens, receive_queue is the number of connections that wait
- *                  for accept(2), and send_queue (only for a Unix socket) is the maximum of this number
+ *   receive_queue, send_queue  the number of bytes in the queue. For a socket that listens, receive_queue is the number
+ *                  of connections that wait for accept(2). For a Unix socket that listens, send_queue is the maximum
+ *                  of this number
  *   type           for a Unix socket: "stream", "datagram" or "seqpacket"; for a packet socket: "raw", "datagram" or
  *                  "packet"
  *   peer           the inode of the socket at the other end; only for a Unix socket, or for a TCP connection with both
  *                  ends in the process's network namespace
  *   family, port   for a netlink socket
  *   ethernet_protocol, interface  for a packet socket
- *   missing        why no other fact of this table is known: "out-of-time", "not-listed" (the socket is neither bound
- *                  nor connected, or it belongs to another network namespace), or "refused" (rbdump may not read the
- *                  tables)
+ *   missing        why none of the facts above is known: "out-of-time", "not-listed" (the socket is neither bound nor
+ *                  connected, or it belongs to another network namespace), or "refused" (the kernel does not let
+ *                  rbdump read the tables)
  *
- *   wanted, count  the facts of the sockets from descriptor_describe(); `inode` is set. Several elements of `wanted` can
- *                  belong to the same socket
- *   until_ns       the time at which to stop, as monotonic_ns() gives it
+ *   wanted, count  for each socket, the facts that descriptor_describe() has found; they include `inode`. Several
+ *                  elements of `wanted` can belong to the same socket
+ *   until_ns       the time at which the search ends, even if it has not found all sockets (monotonic_ns())
  */
 void sockets_describe(pid_t pid, struct facts *const *wanted, size_t count, uint64_t until_ns);
 

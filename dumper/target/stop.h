@@ -37,8 +37,8 @@ enum stop_news stop_look(pid_t tid, int *signal, int *status);
 
 /*
  * Sleeps until the kernel reports a stop (SIGCHLD), but for at most `ns` nanoseconds. `ns` must be less than one
- * second. One SIGCHLD may report several stops, and the kernel sends no SIGCHLD while rbdump ignores SIGCHLD. So always
- * call stop_look() after the sleep.
+ * second. One SIGCHLD may report several stops, and the kernel sends no SIGCHLD if rbdump ignores this signal
+ * (SIG_IGN). So always call stop_look() after the sleep.
  */
 void stop_sleep(long ns);
 

@@ -2,8 +2,8 @@
  * Stops the threads of a live process, and lets them go on.
  *
  * The target survives if rbdump is killed. rbdump uses PTRACE_SEIZE, not PTRACE_ATTACH, so the threads get no signal.
- * If the tracer dies, the kernel lets the threads go on. If a signal (SIGSTOP) had already stopped the process, the
- * process stays stopped.
+ * If the tracer dies, the kernel lets the threads go on. If a signal (SIGSTOP) had stopped the process before rbdump did,
+ * the process stays stopped afterwards.
  *
  * All calls for one target must come from the rbdump thread that stopped the target (a rule of ptrace(2)). The thread
  * that calls live_stop() must block SIGCHLD before the call, because live_stop() waits for SIGCHLD. This thread must
@@ -46,8 +46,8 @@ struct error *live_check_stopping(const struct target *target);
  * Stops all threads of the target, and reads their registers. If a thread is in an uninterruptible sleep, or does not
  * stop within half a second, the thread is listed as not stopped. This thread then stays seized until the calling
  * thread ends. If the kernel refuses to stop a thread, for example because another tracer has it, the thread is listed
- * as refused. Fails if the kernel refuses to stop the main thread, if the kernel does not let rbdump stop any thread,
- * if the threads cannot be listed, or if there is not enough memory. On failure, lets the target go on.
+ * as refused. Fails if the kernel refuses to stop the main thread, if every thread was refused, if the threads cannot be
+ * listed, or if there is not enough memory. On failure, lets the target go on.
  *   leave_sleepers  if true, threads that sleep in a system call are not stopped (target/sleeper.h). But if an earlier
  *                   call to live_woke() found out that a thread had woken up, this thread is always stopped
  */

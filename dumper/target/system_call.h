@@ -1,5 +1,6 @@
 /*
- * The system call in which a thread is: the number of the call, and its arguments from the thread's registers.
+ * Describes the system call that a thread is executing: the number of the call, and its arguments from the thread's
+ * registers.
  */
 #ifndef RBDUMP_SYSTEM_CALL_H
 #define RBDUMP_SYSTEM_CALL_H
@@ -12,14 +13,14 @@
 
 struct system_call {
 	bool known; /* false: the thread is not in a system call, or the call is not known; no other member is set */
-	int number; /* of x86_64 (base/system_calls.h) */
+	int number; /* the number of the call on x86_64 (base/system_calls.h) */
 	uint64_t arguments[SYSTEM_CALL_ARGUMENTS];
 	uint64_t sp; /* the stack pointer of the thread */
 };
 
 /*
- * The system call that a stop or a signal has interrupted. If the call has returned without an interruption, `known` is
- * false, because the thread is no longer in the call.
+ * Returns the system call that a stop or a signal has interrupted. `known` is false if no call was interrupted: the
+ * thread was not in a call, or the call had already returned.
  */
 struct system_call system_call_of_registers(const struct user_regs_struct *registers);
 

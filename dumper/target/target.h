@@ -44,7 +44,7 @@ struct thread_registers {
 struct native_thread {
 	pid_t tid;	    /* for a live process: the thread's id in rbdump's pid namespace */
 	bool stopping;	    /* only during live_stop(): the thread was asked to stop, but has not stopped yet */
-	bool stopped;	    /* false: the thread may be running: it did not stop in time, or the stop was refused */
+	bool stopped;	    /* false: it may be running, because it did not stop in time, or the stop was refused */
 	bool asleep;	    /* the thread sleeps, so rbdump did not stop it (target/sleeper.h); `stopped` is also set */
 	bool refused;	    /* the kernel refused to stop the thread, for example because another tracer has it */
 	uint64_t ip;	    /* instruction pointer; 0 if the thread is not stopped, or is asleep */
@@ -53,13 +53,13 @@ struct native_thread {
 	int pending_signal; /* for a live process: the signal that the thread gets when it goes on; 0: none */
 	int switches_fd;    /* if asleep: the open schedstat file of the thread; else -1 */
 	/*
-	 * If the thread was asleep or in an uninterruptible sleep: how many times it had been given a CPU before
-	 * live_stop(). Otherwise 0.
+	 * If `asleep` is true, or if the thread was in an uninterruptible sleep in a system call before rbdump tried to
+	 * stop it: how many times the thread had been given a CPU until then. Otherwise 0.
 	 */
 	uint64_t switches;
 	/*
-	 * The registers. If the thread is asleep, only the instruction pointer and rsp are known. If the thread is not
-	 * stopped, no register is known.
+	 * The registers. If the thread is asleep, at most the instruction pointer and rsp are known. If the thread is
+	 * not stopped, no register is known.
 	 */
 	struct thread_registers registers;
 	struct system_call call; /* if stopped, but not asleep: the system call that the stop has interrupted */
@@ -129,8 +129,8 @@ struct target {
 	int memory_fd;	     /* /proc/PID/mem; -1: the kernel refused to open it */
 	int maps_fd;	     /* if memory_fd is -1: /proc/PID/maps of the program that ran when the target was opened */
 	bool stopped;	     /* true between live_stop() and live_resume() */
-	uint64_t stopped_ns; /* time of the first thread's stop (CLOCK_MONOTONIC); 0: no thread was stopped */
-	uint64_t pause_ns;   /* duration of the last stop: from the first thread's stop to the last resume */
+	uint64_t stopped_ns; /* when the first thread was stopped (CLOCK_MONOTONIC); 0: no thread was stopped */
+	uint64_t pause_ns;   /* how long the last stop was: from `stopped_ns` until all threads could go on */
 	/*
 	 * The tids of the threads that live_stop() stops even if they sleep. A thread is in this list if it slept
 	 * during an earlier live_stop(), but had woken up when live_woke() was called. A thread is also in this list if

@@ -1,7 +1,7 @@
 /*
- * What the kernel shows about a native thread: whether the thread still exists, whether it sleeps, in which system call
- * it sleeps, and whether it has run since the last check. A struct task keeps some of the thread's files in /proc open.
- * An open file never refers to another thread, even if the kernel gives the thread's id to another thread.
+ * Reads what the kernel shows about a native thread: whether the thread still exists, whether it sleeps, in which system
+ * call it sleeps, and whether it has run since the last check. A struct task keeps some of the thread's files in /proc
+ * open. An open file never refers to another thread, even if the kernel gives the thread's id to another thread.
  */
 #ifndef RBDUMP_TASK_H
 #define RBDUMP_TASK_H

@@ -1,6 +1,7 @@
 /*
- * All native threads of a process: how much CPU time each thread has used since the previous look at the process, and
- * whether the thread has run at all since then. rbdump gets both facts from the kernel, without stopping the process.
+ * Finds out how much CPU time each native thread of a process has used since the previous look at the process
+ * (dump/looker.h), and whether the thread has run at all since then. rbdump gets both facts from the kernel, without
+ * stopping the process.
  *
  * The times are those of schedstat, in nanoseconds (Documentation/scheduler/sched-stats.rst). If the kernel does not
  * have the file schedstat, rbdump knows neither the CPU time of a thread nor whether a thread has run.
@@ -24,12 +25,12 @@ struct task_entry {
 	bool listed;	      /* task_set_begin() found the thread when it last listed the threads */
 	bool old;	      /* `before` and `before_look` are set */
 	bool known;	      /* `now` and `now_look` are set */
-	bool slept;	      /* has not run between `before_look` and task_set_end() */
-	uint64_t before, now; /* CPU time, in nanoseconds, since the thread was started */
+	bool slept;	      /* the thread has not run between `before_look` and task_set_end() */
+	uint64_t before, now; /* CPU time since the thread's start, in ns: at the previous look, and at this look */
 	struct task_look before_look, now_look;
 };
 
-/* To make an empty set, set `pid`, and zero the rest. */
+/* In an empty set, all members except `pid` are zero. */
 struct task_set {
 	pid_t pid;
 	struct task_entry *entries; /* sorted by tid */
@@ -56,8 +57,8 @@ void task_set_keep(struct task_set *set);
  * Call this function after task_set_end(). Gets what is known about a thread.
  *   cpu_ns  receives the CPU time between task_set_begin() of the previous look and task_set_begin() of this look. If
  *           the thread is new: the CPU time since its start
- *   slept   receives whether the thread has not run at all since task_set_begin() of the previous look. Such a thread has not
- *           moved
+ *   slept   receives true if the thread has not run at all since task_set_begin() of the previous look. Such a thread
+ *           is still at the same place in the program
  * Returns false if the CPU time is not known.
  */
 bool task_set_find(const struct task_set *set, pid_t tid, uint64_t *cpu_ns, bool *slept);

@@ -1,6 +1,6 @@
 /*
  * Finds the thread pointer of a native thread that is not stopped. The kernel gives a thread's registers only if the
- * thread is stopped. But glibc also tells the kernel the address of each thread's robust list (a list of futexes), and
+ * thread is stopped. But glibc tells the kernel the address of each thread's robust list (a list of futexes), and
  * get_robust_list(2) returns this address even if the thread runs. The head of the robust list is in the thread's
  * struct pthread, and the thread pointer is the address of the struct pthread.
  */

@@ -19,7 +19,7 @@ struct unix_sockets {
 /*
  * Opens a netlink socket in the network namespace of a process. If this namespace is not rbdump's own, a thread of rbdump
  * enters the namespace, makes the socket, and ends. To enter the namespace, rbdump needs CAP_SYS_ADMIN. Returns false if
- * the kernel refuses.
+ * the socket cannot be opened.
  */
 bool unix_sockets_open(pid_t pid, struct unix_sockets *ret);
 
@@ -32,11 +32,12 @@ void unix_sockets_describe(const struct unix_sockets *sockets, struct facts *fac
 void unix_sockets_close(struct unix_sockets *sockets);
 
 /*
- * Call this function if rbdump cannot use sock_diag(7). Adds the facts of Unix sockets from the table
- * /proc/PID/net/unix. The table does not contain the peers of the sockets. The name of a socket can contain a newline,
- * and then a part of the name can look like the line of another socket. So if the table has two lines for a socket, the
- * function adds no facts for this socket.
- *   wanted, count, until_ns  have the same meaning as for sockets_describe(). Sockets of other protocols are skipped
+ * Call this function if rbdump cannot use sock_diag(7). Reads facts about Unix sockets from the table
+ * /proc/PID/net/unix, and adds them. The table does not contain the peers of the sockets. If the name of a socket
+ * contains a newline, a part of the name can look like the line of another socket. So if the table has two lines for a
+ * socket, the function adds no facts for this socket.
+ *   wanted, count, until_ns  have the same meaning as for sockets_describe(). The function skips the elements of `wanted`
+ *                            that are not Unix sockets
  */
 void unix_sockets_read_table(pid_t pid, struct facts *const *wanted, size_t count, uint64_t until_ns);
 

@@ -16,10 +16,10 @@
  * Adds a list `children`. Each element has `process` (the child's pid in rbdump's pid namespace), `name` (the kernel's
  * name for the child) and `state` ("running", "asleep", "uninterruptible", "stopped", "ended"). If the process has more
  * children than CHILDREN_LISTED, also adds `more_children`: how many children rbdump looked at, but did not list. Adds
- * nothing if the kernel does not list children (CONFIG_PROC_CHILDREN). Also adds nothing if `child` is not 0 and the
- * kernel does not show the pids of a process in its namespaces (NSpid).
- *   child  0: lists all children. Otherwise, lists only the child with this pid, which is a pid in the pid namespace of
- *          the process `pid`
+ * nothing if the kernel was built without CONFIG_PROC_CHILDREN, and so does not list children. Also adds nothing if
+ * `child` is not 0 and the kernel does not show which pid a process has in each of its pid namespaces (NSpid).
+ *   child  0: lists all children. Otherwise, lists only the child that has this pid in the pid namespace of the process
+ *          `pid`
  */
 void waited_children_add(pid_t pid, pid_t child, struct facts *facts);
 

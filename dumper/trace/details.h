@@ -14,13 +14,14 @@
 /* How reliable a value is. */
 enum trace_certainty {
 	VALUE_EXACT,	   /* the value was copied together with the stack */
-	VALUE_LATER,	   /* parts of the object were read after the stack was copied, so they may be newer */
+	VALUE_LATER,	   /* parts of the object were read after the stack, so they may be newer than the stack */
 	VALUE_UNREADABLE,  /* the value, or a part of it, could not be read; the text has "(unreadable)" in its place */
-	VALUE_IN_REGISTER, /* code of a JIT may have the value in a register, so the value in memory may be older */
+	VALUE_IN_REGISTER, /* JIT-compiled code may keep the value in a register; the value in memory may be outdated */
 	/*
-	 * The method has a block parameter that was not used yet. The memory of this parameter contains some older value.
-	 * rbdump does not know which variable is the block parameter. If this variable is the block parameter, its value
-	 * is the block that was passed to the method, or nil.
+	 * The method has a block parameter that was not used yet. In memory, the place for this parameter still contains
+	 * an older value, which does not belong to the parameter. rbdump does not know which variable is the block
+	 * parameter. If the variable with this certainty is the block parameter, its true value is not `text`, but the
+	 * block that was passed to the method, or nil.
 	 */
 	VALUE_OR_BLOCK,
 	VALUE_NOT_KNOWN, /* rbdump does not know how this Ruby stores the value */
@@ -44,9 +45,10 @@ struct trace_local {
 /* Why local variables of a frame are missing. */
 enum trace_locals_missing {
 	LOCALS_COMPLETE,
-	LOCALS_NOT_KNOWN, /* the layout of a Ruby before 2.4 lacks a member that is needed */
-	LOCALS_TORN,	  /* the stack was changing */
-	/* An environment is inconsistent, or an environment or the name of a variable could not be read. */
+	/* This Ruby is older than 2.4 and stores local variables in another way, or the layout lacks a member. */
+	LOCALS_NOT_KNOWN,
+	LOCALS_TORN, /* the stack was changing */
+	/* An environment is inconsistent, or rbdump could not read an environment or the name of a variable. */
 	LOCALS_UNREADABLE,
 	LOCALS_TOO_MANY,
 	LOCALS_OUT_OF_TIME,
@@ -62,7 +64,7 @@ struct trace_details {
 	enum trace_locals_missing missing;
 	struct trace_local *locals; /* the frame's own variables first, then those of the enclosing code */
 	size_t nr_locals;
-	uint64_t ep; /* the address of the frame's own environment; 0 if it has none, or if it is not known */
+	uint64_t ep; /* the address of the frame's own environment; 0 if the frame has none, or if it is not known */
 	bool has_self;
 	struct trace_value self;
 	bool wants_source;
@@ -76,10 +78,10 @@ struct trace_details {
 struct trace_arguments {
 	const char **line; /* the command line; NULL if it is not known */
 	size_t nr_line;
-	const char *program_name; /* $0, as it was at the start; NULL if it is not known */
+	const char *program_name; /* $0, as it was when Ruby started; NULL if it is not known */
 	const char **names;	  /* the names of the environment variables at the start; NULL if not known */
 	size_t nr_names;
-	bool line_cut, names_cut; /* there are more arguments, or more names, than rbdump shows */
+	bool line_cut, names_cut; /* `line` may not contain all arguments; `names` may not contain all names */
 };
 
 void trace_details_destroy(struct trace_details *details);	 /* NULL is fine */
@@ -91,11 +93,11 @@ void trace_arguments_destroy(struct trace_arguments *arguments); /* NULL is fine
 size_t trace_details_bytes(const struct trace_details *details);
 size_t trace_arguments_bytes(const struct trace_arguments *arguments);
 
-/* The name of a value in the JSON output. NULL for VALUE_EXACT and for LOCALS_COMPLETE. */
+/* The name that an enum value has in the JSON output. NULL for VALUE_EXACT and for LOCALS_COMPLETE. */
 const char *trace_certainty_name(enum trace_certainty certainty);
 const char *trace_locals_missing_name(enum trace_locals_missing missing);
 
-/* What a value means, as a sentence for people, without a full stop. NULL for VALUE_EXACT and for LOCALS_COMPLETE. */
+/* What an enum value means, as text for people, without a full stop. NULL for VALUE_EXACT and for LOCALS_COMPLETE. */
 const char *trace_certainty_text(enum trace_certainty certainty);
 const char *trace_locals_missing_text(enum trace_locals_missing missing);
 

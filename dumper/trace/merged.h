@@ -1,6 +1,6 @@
 /*
- * Merges the traces of several looks at one process: which stacks each thread had, in which looks, and how much CPU time it
- * used between the first look and the last.
+ * Merges the traces of several looks at one process. The result shows which stacks each thread had, in which looks it had
+ * each stack, and how much CPU time it used between the first look and the last.
  */
 #ifndef RBDUMP_MERGED_H
 #define RBDUMP_MERGED_H
@@ -28,20 +28,23 @@ struct merged_stack {
 
 /* A thread, or a suspended fiber, that was there in one look or in several. */
 struct merged_thread {
-	const struct trace_thread *as; /* the thread in one of these looks; its ids and name are as in the last look */
+	const struct trace_thread *as; /* the thread in one of these looks; ids and name are as in the last of them */
 	enum trace_state last;	       /* its state in the last of these looks */
 	unsigned int first_look, last_look, nr_looks;
 	size_t last_entry;		    /* its index in the trace of `last_look` */
 	unsigned int states[MERGED_STATES]; /* in how many looks it was in each state */
-	/* The list of threads was complete in the look before `first_look`, so the thread has begun since then. */
+	/* The look before `first_look` had a complete list of threads, without this thread: it has begun since then. */
 	bool began;
-	/* The list of threads was complete in a look after `last_look`, so the thread has ended. */
+	/* A look after `last_look` had a complete list of threads, without this thread: it has ended. */
 	bool ended;
-	bool doubtful;	 /* it may not have ended: it may also be another element of `threads`, with another tid */
-	bool has_cpu;	 /* `cpu_ns` is known */
-	uint64_t cpu_ns; /* CPU time between `first_look` (or the thread's start, if it began later) and `last_look` */
-	bool slept;	 /* the native thread has not run at all between the first and the last of these looks */
-	struct merged_stack *stacks; /* in the order in which they were first seen */
+	/* It may not have ended: it may have got another tid, and then it is also another element of `threads`. */
+	bool doubtful;
+	bool has_cpu; /* `cpu_ns` is known */
+	/* CPU time from the first of all looks (or from the thread's start, if it started later) to `last_look`. */
+	uint64_t cpu_ns;
+	bool slept; /* the native thread has not run at all between the first and the last of these looks */
+	/* In the order in which they were first seen. After merged_finish(): sorted by the number of looks. */
+	struct merged_stack *stacks;
 	size_t nr_stacks;
 };
 
@@ -96,8 +99,8 @@ bool merged_finish(struct merged *merged);
 
 /*
  * Whether a thread has moved between the first and the last look in which it was there. Call this function after
- * merged_finish(). MOVED_YES if the thread had at least two complete stacks. Otherwise, MOVED_NOT_KNOWN if it had a stack that
- * is not complete. Otherwise, MOVED_NOT_ASKED if it was there in only one look.
+ * merged_finish(). MOVED_YES if the thread had at least two different complete stacks. Otherwise, MOVED_NOT_KNOWN if it had a
+ * stack that is not complete. Otherwise, MOVED_NOT_ASKED if it was there in only one look.
  */
 enum trace_moved merged_moved(const struct merged_thread *thread);
 

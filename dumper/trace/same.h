@@ -12,9 +12,9 @@
 bool trace_same_text(const char *a, const char *b);
 
 /*
- * Whether both are the same thread, or the same suspended fiber, in two looks at one process: Ruby's struct is at the
- * same address, and if both tids are known, they are the same. A thread may end, and another thread may then get its
- * memory and its native thread (Ruby up to 3.2 keeps native threads for later threads: thread_pthread.c,
+ * Whether both are the same thread, or the same suspended fiber, in two looks at one process. True if Ruby's struct is at
+ * the same address, and the tids are equal (or one of them is not known). If a thread has ended, another thread can get
+ * its memory and its native thread (Ruby up to 3.2 keeps native threads for later threads: thread_pthread.c,
  * use_cached_thread(), v2_7_0). In this case, the result is true, although the threads are different.
  */
 bool trace_same_thread(const struct trace_thread *a, const struct trace_thread *b);
@@ -29,15 +29,15 @@ bool trace_same_stack(const struct trace_thread *a, const struct trace_thread *b
 size_t trace_same_outer_frames(const struct trace_thread *a, const struct trace_thread *b, size_t most);
 
 /*
- * Whether a thread waits for the same object, and holds the same objects, in two looks at one process. The object that the
- * thread waits for must also be held by the same thread or fiber, and must have been locked at the same place. Does not
- * compare how many elements a queue has, or how many threads and fibers wait for an object. For an object that the thread
- * holds, compares only whether any thread or fiber waits for it.
+ * Whether a thread waits for the same object, and holds the same objects, in two looks at one process. Also compares which
+ * thread or fiber holds the object that the thread waits for, and at which place the holder has locked it. Does not compare
+ * how many elements a queue has, or how many threads and fibers wait for an object. But for an object that the thread
+ * holds, compares whether any thread or fiber waits for it at all.
  *   i, k  the thread's indexes in a->threads and b->threads; the thread's stack must be the same in both traces
  */
 bool trace_same_waits(const struct trace *a, size_t i, const struct trace *b, size_t k);
 
-/* Whether both are in the same system call, with the same arguments and descriptors, or neither is in a system call. */
+/* Whether both threads are in the same system call, with the same arguments and descriptors, or neither is in one. */
 bool trace_same_call(const struct trace_thread *a, const struct trace_thread *b);
 
 /* A hash of the stack. If trace_same_stack() is true for two stacks, they have the same hash. */

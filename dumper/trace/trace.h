@@ -1,9 +1,9 @@
 /*
- * A trace: the stacks and other facts that rbdump has read from a Ruby process at one time. A trace is the only input
- * of the code in render/. A trace stays valid after the target is closed.
+ * A trace: the stacks and other facts that rbdump has read from a Ruby process at one time. The code that writes a stack
+ * dump (render/render.h) reads only traces. A trace stays valid after the target is closed.
  *
- * All strings are valid UTF-8 and owned by the trace. A string can be NULL only where this file says so. The fields
- * have the names and values of schema 1 of the JSON output.
+ * All strings are valid UTF-8 and owned by the trace. A string can be NULL only where this file says so. rbdump can
+ * write most of these facts as JSON: see doc/json.md.
  */
 #ifndef RBDUMP_TRACE_H
 #define RBDUMP_TRACE_H
@@ -54,13 +54,13 @@ struct trace_frame {
 	 */
 	uint64_t method;
 	/*
-	 * `module`, `inlined` and `lost` are for TRACE_NATIVE. For such a frame, `path` and `line` are those of the source,
-	 * if known.
+	 * `module`, `inlined` and `lost` are for TRACE_NATIVE. For such a frame, `path` is the source file, and `line` is
+	 * the line in this file, if they are known.
 	 */
-	const char *module; /* the mapped file; NULL if there is none */
+	const char *module; /* the mapped file that contains the code; NULL if there is none */
 	bool inlined;	    /* the function is inlined into the function of the next frame */
 	/*
-	 * Why the native stack could not be followed beyond this place. A frame with such a reason is not a function, and
+	 * Why rbdump could not follow the native stack beyond this place. A frame with such a reason is not a function, and
 	 * has no label. NULL for a function.
 	 */
 	const char *lost;
@@ -187,7 +187,7 @@ struct trace_look {
 	unsigned int before;  /* the number of the previous look that had a result; 0 for the first look */
 	/* The time from the beginning of that previous look to the beginning of this look, in ns; 0 for the first look. */
 	uint64_t since_ns;
-	struct trace_gone *gone; /* malloc'ed; not filled in if the list of threads is incomplete */
+	struct trace_gone *gone; /* from malloc(); empty if the list of threads is incomplete */
 	size_t nr_gone;
 };
 
@@ -252,7 +252,7 @@ size_t trace_bytes(const struct trace *trace);
  */
 const char *trace_string(struct trace *trace, const char *text);
 
-/* Each of these functions returns the name of a value in the JSON output. */
+/* Each of these functions returns the name that an enum value has in the JSON output. */
 const char *trace_state_name(enum trace_state state);
 const char *trace_layout_source_name(enum layout_source source);
 const char *trace_version_source_name(enum version_source source);

@@ -11,18 +11,18 @@
 #include "trace/trace.h"
 
 /*
- * Finds the entry of each holder, counts the entries that wait for the same object, and finds the deadlocks: at least
- * one circle in each group of entries that wait for each other, and each entry that waits for a lock whose holder has
- * ended. Only confirmed waits count for a deadlock. If `waits_of_one_moment` is false, finds no deadlocks. Call this
+ * Finds the entry of each holder, and counts the entries that wait for the same object. Then finds the deadlocks: at
+ * least one circle in each group of entries that wait for each other, and each entry that waits for a lock whose holder
+ * has ended. Only confirmed waits count for a deadlock. If `waits_of_one_moment` is false, finds no deadlocks. Call this
  * function when the trace is complete, and again after each change of the order of the entries. Returns false if there
  * is not enough memory.
  */
 bool wait_graph_find(struct trace *trace);
 
 /*
- * The entry that must go on before the given entry can go on: the holder of what the given entry waits for. For a suspended
- * fiber that does not wait for a holder: the current fiber of its thread, if that thread itself waits for a holder.
- * WAIT_NO_ENTRY if there is none.
+ * The entry that must go on before the given entry can go on. This is the holder that the given entry waits for. For a
+ * suspended fiber that does not wait for a holder: the current fiber of its thread, if this current fiber waits for a
+ * holder. WAIT_NO_ENTRY if there is no such entry.
  */
 size_t wait_graph_next(const struct trace *trace, size_t entry);
 
@@ -36,13 +36,13 @@ const struct trace_frame *wait_locked_in(const struct trace_thread *holder, uint
 bool wait_is_for_lock(const struct trace_wait *wait);
 
 /*
- * Whether the system call of a waiting thread adds nothing to what the wait already says. This is true for each kind of
- * wait except WAIT_PROCESS and WAIT_SLEEP. In all these other kinds of wait, the native thread only sleeps on its own
- * futex, or in ppoll() on a descriptor that Ruby itself uses.
+ * Whether the wait already says all that the system call of the waiting thread shows. False for WAIT_NONE, WAIT_PROCESS
+ * and WAIT_SLEEP. True for each other kind of wait: in such a wait, the native thread only sleeps on its own futex, or in
+ * ppoll() on a descriptor that Ruby itself uses.
  */
 bool wait_covers_call(const struct trace_wait *wait);
 
-/* Returns the name of a value in the JSON output. */
+/* Each of these functions returns the name that an enum value has in the JSON output. */
 const char *wait_kind_name(enum wait_kind kind);
 const char *wait_holder_name(enum wait_holder holder);
 

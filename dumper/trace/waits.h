@@ -1,6 +1,6 @@
 /*
- * What the threads and fibers of a trace wait for, and which Mutexes they hold. All of this is from Ruby's own data. What the
- * kernel shows about a thread's system call is in target/call.h.
+ * What the threads and fibers of a trace wait for, and which Mutexes they hold. These facts are from Ruby's own data. What
+ * the kernel shows about a thread's system call is in target/call.h.
  *
  * If a thread or fiber waits for another thread or fiber, this wait is an edge of a graph. wait_graph.h follows the edges.
  */
@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 enum wait_kind {
-	WAIT_NONE,	/* the thread does not wait, or rbdump does not know for what it waits */
+	WAIT_NONE,	/* the thread does not wait, or rbdump does not know what it waits for */
 	WAIT_MUTEX,	/* to lock a Mutex */
 	WAIT_MONITOR,	/* to enter a Monitor */
 	WAIT_CONDITION, /* for a signal of a ConditionVariable */
@@ -38,8 +38,8 @@ enum wait_holder {
 
 struct trace_wait {
 	enum wait_kind kind;
-	const char *method;	/* the method in which it waits ("Thread::Queue#pop"); NULL if not known */
-	uint64_t object;	/* the object that it waits for, a VALUE; 0 if there is none */
+	const char *method;	/* the method that waits ("Thread::Queue#pop"); NULL if not known */
+	uint64_t object;	/* the object (a VALUE) that the thread or fiber waits for; 0 if there is none */
 	const char *class_name; /* class of the object; NULL if not known */
 	enum wait_holder holder_state;
 	/*
@@ -49,14 +49,14 @@ struct trace_wait {
 	uint64_t holder;
 	size_t holder_entry; /* index of the holder in trace->threads; set by wait_graph_find() */
 	/*
-	 * The wait is certain: the waiter sleeps until somebody wakes it, nobody has woken it, and it is in the list of
-	 * those who wait. If the wait is for a lock, the lock is also in the list of Mutexes that the holder's thread
-	 * holds. rbdump makes these checks only if the holder has ended, is a suspended fiber, or waits for a holder
-	 * itself. In all other cases, `confirmed` is false.
+	 * The wait is certain: the waiter sleeps until somebody wakes it, nobody has woken it, and it is in Ruby's list
+	 * of those that wait for this object. If the wait is for a lock, the lock is also in the list of Mutexes that
+	 * the holder's thread holds. rbdump makes these checks only if the holder has ended, is a suspended fiber, or
+	 * also waits for a holder. In all other cases, `confirmed` is false.
 	 */
 	bool confirmed;
 	bool limited;	    /* the wait has a time limit */
-	bool limit_unknown; /* rbdump does not know whether the wait has a time limit; `limited` is then false */
+	bool limit_unknown; /* it is not known whether the wait has a time limit; in this case, `limited` is false */
 	bool has_seconds;   /* `seconds` is known */
 	double seconds;	    /* the time limit, counted from the beginning of the wait */
 	bool has_length;
@@ -72,15 +72,15 @@ struct trace_hold {
 	uint64_t object;	/* the Mutex, or the Monitor to which the Mutex belongs; 0 if not known */
 	const char *class_name; /* class of the object; NULL if not known */
 	bool has_frame;
-	size_t frame;	/* index of the frame that has locked it by calling synchronize */
+	size_t frame;	/* index of the frame of `synchronize` that has locked the Mutex */
 	size_t waiters; /* how many entries wait for it; set by wait_graph_find() */
 };
 
-/* Entries that can never go on, because each of them waits for the next one, and the last one for the first. */
+/* Entries that can never go on, because each of them waits for the next one, and the last one waits for the first. */
 struct trace_deadlock {
 	size_t *entries; /* indexes in trace->threads */
 	size_t count;
-	/* There is only one entry. It waits for a lock whose holder has ended. */
+	/* The deadlock is a single entry, which waits for a lock whose holder has ended. */
 	bool holder_ended;
 };
 

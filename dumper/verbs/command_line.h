@@ -27,8 +27,8 @@ int command_line_not_pid(const struct command_line *line, const char *text);
 
 /*
  * Handles an option that the verb itself does not handle. The option -h prints the help. Any other option is an error,
- * and the message says why: the option is unknown or ambiguous, needs an argument, or takes no argument. For an unknown
- * option, the message suggests the most similar option, if any option is similar. For an ambiguous option, the message
+ * and the message says why: the option is unknown or ambiguous, needs an argument, or takes no argument. If an option is
+ * unknown, but similar to a known option, the message suggests the known option. For an ambiguous option, the message
  * lists all options that begin with the given text. Returns the exit status.
  *   option  the value that getopt_long() returned. The string of short options for getopt_long() must begin with ':',
  *           and opterr must be 0

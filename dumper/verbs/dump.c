@@ -212,7 +212,7 @@ static int check_looks(const struct command_line *line, const struct given *give
 		return command_line_wrong(line, "", "-i can be used only with -n");
 	if (!given->watch && (options->target.locals || options->target.self || options->source || options->arguments))
 		return command_line_wrong(
-		    line, "", "without --watch, -n cannot be used with --locals, --self, --source and --args");
+		    line, "", "without --watch, -n cannot be used with --locals, --self, --source or --args");
 	if (!given->watch && options->looks > MERGED_MAX)
 		return command_line_wrong(line, "", "without --watch, -n takes at most 1000 looks");
 	return 0;
@@ -231,7 +231,7 @@ static int check(const struct command_line *line, const struct given *given)
 	if (given->output || given->any_build)
 		return command_line_wrong(line, "", "-o and --any-build can be used only with --gen-offsets");
 	if (given->wrong_native)
-		return command_line_wrong(line, given->wrong_native, " is not a value of --native: last or all");
+		return command_line_wrong(line, given->wrong_native, " is not a value of --native; use last or all");
 	if (given->options.native.inlines && given->options.native.which == MIXED_NONE)
 		return command_line_wrong(line, "", "--inlines can be used only with --native");
 	if (given->options.native.which != MIXED_NONE && given->options.no_stop)

@@ -117,21 +117,23 @@ int experiment_command(int argc, char **argv)
 			break;
 		case 'n':
 			if (!command_line_whole(optarg, SAMPLES_MAX, &number))
-				return usage(optarg, " is not a number of samples");
+				return usage(optarg,
+					     " is not a number of samples (a whole number from 1 to 1000000000)");
 			options.samples = (uint64_t)number;
 			break;
 		case 'd':
 			if (!command_line_number(optarg, DURATION_MIN, DURATION_MAX, &options.duration_s))
-				return usage(optarg, " is not a duration in seconds");
+				return usage(optarg, " is not a duration (seconds: above 0, at most 1000000)");
 			break;
 		case 'm':
 			if (!parse_modes(optarg, options.modes))
-				return usage(optarg, " is not a list of modes");
+				return usage(optarg, " is not a list of modes (names of modes, separated by commas)");
 			options.kernel_is_optional = false;
 			break;
 		case OPTION_BUDGET:
 			if (!command_line_whole(optarg, BUDGET_MAX, &number))
-				return usage(optarg, " is not a number of microseconds");
+				return usage(optarg,
+					     " is not a number of microseconds (a whole number from 1 to 1000000)");
 			options.sampler.budget_us = (long)number;
 			break;
 		case OPTION_ON_TORN:

@@ -104,17 +104,17 @@ static int check_wanted(const struct command_line *line, const struct heap_optio
 	if (options->wanted == HEAP_WHY && !tree && (given->top || given->all))
 		return command_line_wrong(line, "", "--top and --all cannot be used with --why ADDRESS");
 	if (options->depth != 0 && (!tree || !(text || json)))
-		return command_line_wrong(line, "", "--depth can be used only with --dominators and --why CLASS");
+		return command_line_wrong(line, "", "--depth can be used only with --dominators or --why CLASS");
 	if (options->diff && (options->wanted != HEAP_COUNTS || !(text || json)))
-		return command_line_wrong(line, "", "--diff cannot be used with --format, --why and --dominators");
+		return command_line_wrong(line, "", "--diff cannot be used with --format, --why or --dominators");
 	if (options->file && (options->stop || options->paths || options->target.offsets || options->target.nearest))
 		return command_line_wrong(line, "", "with two files, only --json, --top and --all can be used");
 	if (options->paths && (options->wanted != HEAP_COUNTS || !(text || json)))
-		return command_line_wrong(line, "", "--paths cannot be used with --format, --why and --dominators");
+		return command_line_wrong(line, "", "--paths cannot be used with --format, --why or --dominators");
 	if (options->output && options->wanted != HEAP_OBJSPACE && (text || json))
 		return command_line_wrong(line, "", "--output can be used only with --format");
 	if (!options->output && options->format == HEAP_FLAMEGRAPH && isatty(STDOUT_FILENO))
-		return command_line_wrong(line, "", "flamegraph cannot be written to a terminal: give -o FILE");
+		return command_line_wrong(line, "", "a flame graph cannot be written to a terminal: give -o FILE");
 	return 0;
 }
 
@@ -205,7 +205,8 @@ static bool take(const struct command_line *line, int option, struct heap_option
 		if (command_line_whole(optarg, TOP_MAX, &number))
 			options->rows = (size_t)number;
 		else
-			*wrong = command_line_wrong(line, optarg, " is not a number of rows");
+			*wrong = command_line_wrong(line, optarg,
+						    " is not a number of rows (a whole number from 1 to 1000000)");
 		return true;
 	case OPTION_ALL:
 		given->all = true;

@@ -14,7 +14,7 @@ extern const char help_overview[], help_dump[], help_layout[], help_record[], he
  */
 extern const char *const help_verbs[], *const help_texts[];
 
-/* The help text of a verb; NULL if no verb has that name. */
+/* Returns the help text of the verb with the name `verb`, or NULL if there is no such verb. */
 const char *help_find(const char *verb);
 
 #endif

@@ -59,7 +59,8 @@ int object_command(int argc, char **argv)
 		switch (option) {
 		case 'n':
 			if (!command_line_whole(optarg, TOP_MAX, &number))
-				return command_line_wrong(&line, optarg, " is not a number of references");
+				return command_line_wrong(
+				    &line, optarg, " is not a number of references (a whole number from 1 to 1000000)");
 			rows = (size_t)number;
 			break;
 		case OPTION_JSON:

@@ -147,7 +147,7 @@ static int check_and_run(struct record_options *options)
 		if (options->command)
 			return usage("", "the output of the command would be mixed with the recording: give -o FILE");
 		if (options->rotate_s > 0)
-			return usage("", "--rotate needs files: give -o FILE");
+			return usage("", "--rotate writes several files, not standard output: give -o FILE");
 		if (isatty(STDOUT_FILENO))
 			return usage("", "a recording cannot be written to a terminal: give -o FILE");
 	}
@@ -234,7 +234,8 @@ int record_command(int argc, char **argv)
 			break;
 		case OPTION_TIME_LIMIT:
 			if (!command_line_whole(optarg, 1e9, &number))
-				return usage(optarg, " is not a number of seconds");
+				return usage(optarg,
+					     " is not a number of seconds (a whole number from 1 to 1000000000)");
 			options.time_limit_s = (unsigned int)number;
 			break;
 		default:

@@ -215,11 +215,11 @@ int report_command(int argc, char **argv)
 			break;
 		case OPTION_FROM:
 			if (!parse_seconds(optarg, &options.selection.from_ns))
-				return usage(optarg, " is not a time in seconds");
+				return usage(optarg, " is not a time (seconds, from 0 to 31536000)");
 			break;
 		case OPTION_TO:
 			if (!parse_seconds(optarg, &options.selection.to_ns) || options.selection.to_ns == 0)
-				return usage(optarg, " is not a time in seconds");
+				return usage(optarg, " is not a time (seconds: above 0, at most 31536000)");
 			break;
 		case OPTION_DIFF:
 			diff = optarg;

@@ -38,7 +38,8 @@ bool target_arguments_take(const struct command_line *line, int option, struct t
 		if (command_line_whole(optarg, INT_MAX, &number))
 			ret->time_limit_s = (unsigned int)number;
 		else
-			*wrong = command_line_wrong(line, optarg, " is not a number of seconds");
+			*wrong = command_line_wrong(
+			    line, optarg, " is not a number of seconds (a whole number from 1 to 2147483647)");
 		return true;
 	default:
 		return false;

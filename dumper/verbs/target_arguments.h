@@ -1,5 +1,6 @@
 /*
- * The options and arguments that say which process or core is read. The verbs dump, heap and object have them in common.
+ * The options and arguments that say which process or core is read. The verbs dump, heap and object all have these
+ * options and arguments.
  */
 #ifndef RBDUMP_TARGET_ARGUMENTS_H
 #define RBDUMP_TARGET_ARGUMENTS_H
@@ -10,12 +11,12 @@
 #include "verbs/command_line.h"
 
 /*
- * The values for getopt_long() of the long options that have no short form. The values for a verb's own options start
- * at OPTION_OWN.
+ * The values that getopt_long() returns for the long options that have no short form. The values for a verb's own
+ * options start at OPTION_OWN.
  */
 enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, OPTION_TIME_LIMIT, OPTION_OWN };
 
-/* The rows of the table for getopt_long(). The short options are "p:c:". */
+/* The rows of these options in the table for getopt_long(). The string of short options must contain "p:c:". */
 #define TARGET_ARGUMENTS                                                                                               \
 	{"pid", required_argument, NULL, 'p'}, {"core", required_argument, NULL, 'c'},                                 \
 	    {"offsets", required_argument, NULL, OPTION_OFFSETS}, {"nearest", no_argument, NULL, OPTION_NEAREST},      \
@@ -28,7 +29,7 @@ enum { OPTION_OFFSETS = 256, OPTION_NEAREST, OPTION_RUBY_VERSION, OPTION_FORCE, 
 /*
  * Handles an option, if it is one of the options above.
  *   wrong  receives the exit status if the value of the option is wrong; otherwise 0
- * Returns whether it is one of the options above.
+ * Returns whether the option is one of the options above.
  */
 bool target_arguments_take(const struct command_line *line, int option, struct target_options *ret, int *wrong);
 

@@ -107,7 +107,7 @@ static void test_merged_text(void **state)
 	assert_merged(
 	    &merged, 3,
 	    "Process 4242: ruby 9.8.7\n"
-	    "3 looks in 2.00 s, 3 threads in the last, each look paused the process for at most 103 us\n"
+	    "3 looks in 2.00 s, 3 threads in the last look, each look paused the process for at most 103 us\n"
 	    "\n"
 	    "Thread 1 running in 2, waiting for the GVL in 1; 1.00 s CPU\n"
 	    "  2 of 3 looks:\n"
@@ -139,20 +139,21 @@ static void test_common_frames(void **state)
 	ADD(&merged, {1, STATE_RUNNING, "abc"});
 	ADD(&merged, {1, STATE_RUNNING, "bc"});
 	ADD(&merged, {1, STATE_RUNNING, "c", .verdict = VERDICT_TORN});
-	assert_merged(&merged, 5,
-		      "Process 4242: ruby 9.8.7\n"
-		      "3 of 5 looks in 2.00 s, 1 thread in the last, each look paused the process for at most 101 us\n"
-		      "\n"
-		      "Thread 1 running; 0.00 s CPU\n"
-		      "  1 of 3 looks:\n"
-		      "    a.rb:97:in 'm'\n"
-		      "    a.rb:98:in 'm'\n"
-		      "  1 of 3 looks:\n"
-		      "    a.rb:98:in 'm'\n"
-		      "  these 2 stacks have the same outer frames:\n"
-		      "    a.rb:99:in 'm'\n"
-		      "  1 of 3 looks [torn: the stack changed while it was copied]:\n"
-		      "    a.rb:99:in 'm'\n");
+	assert_merged(
+	    &merged, 5,
+	    "Process 4242: ruby 9.8.7\n"
+	    "3 of 5 looks in 2.00 s, 1 thread in the last look, each look paused the process for at most 101 us\n"
+	    "\n"
+	    "Thread 1 running; 0.00 s CPU\n"
+	    "  1 of 3 looks:\n"
+	    "    a.rb:97:in 'm'\n"
+	    "    a.rb:98:in 'm'\n"
+	    "  1 of 3 looks:\n"
+	    "    a.rb:98:in 'm'\n"
+	    "  these 2 stacks have the same outer frames:\n"
+	    "    a.rb:99:in 'm'\n"
+	    "  1 of 3 looks [torn: the stack changed while it was copied]:\n"
+	    "    a.rb:99:in 'm'\n");
 	merged_clear(&merged);
 }
 
@@ -168,7 +169,7 @@ static void test_idle_in_between(void **state)
 	ADD(&merged, {1, STATE_RUNNING, "cyz"});
 	assert_merged(&merged, 4,
 		      "Process 4242: ruby 9.8.7\n"
-		      "4 looks in 3.00 s, 1 thread in the last, each look paused the process for at most 101 us\n"
+		      "4 looks in 3.00 s, 1 thread in the last look, each look paused the process for at most 101 us\n"
 		      "\n"
 		      "Thread 1 running in 2, sleeping in 2; 0.00 s CPU\n"
 		      "  2 of 4 looks:\n"
@@ -197,7 +198,7 @@ static void test_fold_of_merged(void **state)
 	    {4, STATE_SLEEPING, "a", 0, true});
 	assert_merged(&merged, 2,
 		      "Process 4242: ruby 9.8.7\n"
-		      "2 looks in 1.00 s, 4 threads in the last, each look paused the process for at most 104 us\n"
+		      "2 looks in 1.00 s, 4 threads in the last look, each look paused the process for at most 104 us\n"
 		      "\n"
 		      "Thread 3 sleeping; same stack in all 2 looks; 0.01 s CPU\n"
 		      "    a.rb:97:in 'm'\n"

@@ -54,7 +54,7 @@ static void test_waits(void **state)
 	assert_merged(
 	    &merged, 3,
 	    "Process 4242: ruby 9.8.7\n"
-	    "3 looks in 2.00 s, 2 threads in the last, each look paused the process for at most 103 us\n"
+	    "3 looks in 2.00 s, 2 threads in the last look, each look paused the process for at most 103 us\n"
 	    "\n"
 	    "Thread 1 sleeping; 0.00 s CPU\n"
 	    "  2 of 3 looks:\n"
@@ -97,7 +97,7 @@ static void test_waits_that_differ(void **state)
 	assert_merged(
 	    &merged, 3,
 	    "Process 4242: ruby 9.8.7\n"
-	    "3 looks in 2.00 s, 2 threads in the last, each look paused the process for at most 103 us\n"
+	    "3 looks in 2.00 s, 2 threads in the last look, each look paused the process for at most 103 us\n"
 	    "\n"
 	    "Thread 1 sleeping; same stack in all 3 looks; 0.00 s CPU\n"
 	    "  waits for an element of Queue 0x100 (empty)\n"
