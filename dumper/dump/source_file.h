@@ -24,7 +24,7 @@ struct source_file {
 
 /*
  * Reads a file.
- *   root   the folder that stands for "/" in the path, and in symbolic links: /proc/PID/root, or "/". A symbolic link or
+ *   root   /proc/PID/root, or "/": the folder that stands for "/" in the path, and in symbolic links. A symbolic link or
  *          ".." does not lead out of this folder (openat2(2), RESOLVE_IN_ROOT)
  *   path   an absolute path
  *   until  the time (CLOCK_MONOTONIC) at which the function gives up

@@ -207,9 +207,9 @@ struct kernel_thread {
 	 */
 	__u64 times, told_ns;
 	/*
-	 * `found`: not 0 if the program itself has found `thread`. `early`: how many more records KERNEL_CLOCK may be
-	 * written because the thread is preempted (EARLY_MAX in threads.bpf.h). When the clock interrupts the thread,
-	 * `early` becomes 0.
+	 * `found`: not 0 if the program itself has found `thread`. `early`: how many more records of the kind
+	 * KERNEL_CLOCK the program may write because the thread is preempted (EARLY_MAX in threads.bpf.h). When the
+	 * clock interrupts the thread, `early` becomes 0.
 	 */
 	__u32 found, early;
 };

@@ -34,8 +34,8 @@ enum spans_request {
 	SPANS_NOTHING,
 	/*
 	 * The caller must call keep_pace(), because names are read too late. Names are read too late in two cases.
-	 * First, the target might have moved objects before the names of this stack's frames were read. Second, for
-	 * many recent stacks, a garbage collection began before the names of the frames were read.
+	 * First, the target might have moved objects before the names of this stack's frames were read. Second, the
+	 * names of the frames in many recent stacks were read only after a garbage collection had begun.
 	 */
 	SPANS_KEEP_PACE,
 	/*

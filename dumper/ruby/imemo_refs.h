@@ -2,7 +2,7 @@
  * The references of internal objects (T_IMEMO): environments, lexical scopes, method entries, code, caches and others.
  *
  * Based on Ruby's sources, 2.3.0 to 4.0.5 and head: imemo.c (rb_imemo_mark_and_move; up to 3.3 gc.c, gc_mark_imemo; up
- * to 2.4 gc.c, gc_mark_children), internal/imemo.h (up to 2.7 internal.h), method.h, vm_callinfo.h.
+ * to 2.4: gc.c, gc_mark_children), internal/imemo.h (up to 2.7: internal.h), method.h, vm_callinfo.h.
  *
  * Two kinds of references are not known: the references of a syntax tree (imemo_ast) that is not compiled yet; and, up to
  * 3.3, the references of an imemo_parser_strterm (the end of a string that is being parsed). Since 4.0, the instance

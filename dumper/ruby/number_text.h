@@ -1,6 +1,6 @@
 /*
  * Numbers as text, as Ruby's `inspect` writes them. Based on Ruby's sources, 2.0.0 to 4.0.5 and head: numeric.c (flo_to_s),
- * bignum.c (rb_big2str), internal/bignum.h (up to 2.6 internal.h).
+ * bignum.c (rb_big2str), internal/bignum.h (up to 2.6: internal.h).
  */
 #ifndef RBDUMP_NUMBER_TEXT_H
 #define RBDUMP_NUMBER_TEXT_H

@@ -1,6 +1,6 @@
 /*
  * The names of the types of objects. Based on Ruby's sources, 1.9.3 to 4.0.5 and head:
- * include/ruby/internal/value_type.h (up to 2.7 include/ruby/ruby.h), internal/imemo.h (up to 2.6 internal.h), gc.c
+ * include/ruby/internal/value_type.h (up to 2.7: include/ruby/ruby.h), internal/imemo.h (up to 2.6: internal.h), gc.c
  * (type_name).
  */
 #ifndef RBDUMP_OBJECT_TYPE_H
