@@ -194,8 +194,8 @@ def moved():
     return (
         "`compacted` is the number of stacks that no other check rejected, but for which rbdump could not read the names, because"
         " Ruby had already moved objects. After rbdump has seen a compaction, it takes a sample only when the names of the"
-        " previous sample are known. The number of lost stacks depends on how fast rbdump reads names, and on how far the target"
-        " gets meanwhile. The number does not depend on how a mode reads stacks. The following shares of the stacks were lost"
+        " previous sample are known. The number of lost stacks depends on how fast rbdump reads names, and on how much the"
+        " target runs while rbdump reads them. The number does not depend on how a mode reads stacks. The following shares of the stacks were lost"
         " (first `paused`, then `unpaused`):"
         f" {', '.join(parts)}. The lost stacks are not torn. But the remaining stacks are not a fair sample of this variant."
     )

@@ -133,8 +133,8 @@ bool histogram_add(struct histogram *histogram, const struct heap_row *row);
 void histogram_merge(struct heap_row *into, const struct heap_row *row);
 
 /*
- * Adds objects to a path of a row: the path whose steps are `text`. Makes the path if the row does not have it. But if
- * the row already has very many paths, makes no path, and does not add the objects. Returns false if there is not
+ * Adds numbers of objects to one path of a row. `text` contains the steps of this path. Makes the path if the row does not
+ * have it. But if the row already has very many paths, makes no path, and adds nothing. Returns false if there is not
  * enough memory.
  *   text     malloc'ed; the caller must not use or free it after this call
  *   objects  how many objects are added

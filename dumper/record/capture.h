@@ -68,7 +68,7 @@ struct capture_options {
 };
 
 enum capture_what {
-	CAPTURE_RECORDS, /* records may follow; the capture also sends this message when it begins a new part */
+	CAPTURE_RECORDS, /* the records that the capture has; with a new part, there may be none */
 	CAPTURE_ERROR,	 /* the target cannot be recorded, at least for now; the text of the error follows */
 	CAPTURE_NO_RUBY, /* the capture ends now, because the target did not run Ruby in time; nothing follows */
 	CAPTURE_END,	 /* the capture ends for another reason (such as the target's end); nothing follows */

@@ -8,7 +8,7 @@
  * The functions below give the references of an execution context only if the caller has set `contexts` in struct
  * object_refs.
  *
- * A thread keeps the objects alive to which the stack of its fiber refers. If the program has a Fiber object for this
+ * A thread keeps alive all objects that the stack of its fiber refers to. If the program has a Fiber object for this
  * fiber, the thread refers to the Fiber object, and the Fiber object keeps these objects alive.
  *
  * Based on Ruby's sources, 2.5.0 to 4.0.5: vm.c (thread_mark, rb_execution_context_mark), cont.c (rb_fiber_mark_self,

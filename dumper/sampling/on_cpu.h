@@ -1,6 +1,6 @@
 /*
- * Checks whether a thread is still running. While a thread is watched, the kernel writes a report about each context
- * switch of the thread to shared memory (sampling/switch_events.h). As long as there is no report, rbdump needs no
+ * Checks whether a thread is still running. While a thread is watched, the kernel writes a report to shared memory at
+ * each context switch of the thread (sampling/switch_events.h). As long as there is no report, rbdump needs no
  * system call to check the thread. Each report slows the thread down. So a thread is watched only if it has run for a
  * while and has few context switches.
  *

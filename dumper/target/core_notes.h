@@ -39,8 +39,8 @@ struct core_notes {
 bool core_notes_read(struct core_notes *notes, Elf_Data *segment);
 
 /*
- * Sorts the mappings. Drops each mapping that overlaps the mapping before it, because the mappings of a process never
- * overlap.
+ * Sorts the mappings. The mappings of a process never overlap. So a mapping that overlaps the mapping before it must be
+ * wrong, and is dropped.
  */
 void core_notes_settle(struct core_notes *notes);
 
