@@ -51,8 +51,8 @@ struct heap_options {
 	size_t rows;
 	unsigned int depth;
 	bool paths;	  /* for HEAP_COUNTS: also find out how the objects of each class are kept alive */
-	const char *file; /* if `diff` is set: the file (HEAP_JSON) of the later heap; NULL: the heap of `target` */
 	const char *diff; /* the file (HEAP_JSON) of the earlier heap; NULL: do not compare */
+	const char *file; /* the file (HEAP_JSON) that is compared with `diff`; NULL: compare the heap of `target` */
 };
 
 #endif

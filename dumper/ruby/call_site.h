@@ -34,12 +34,12 @@
  * function.
  *
  * A caller that is a C function has no pc. But if a C function calls Ruby code, this code runs in a new call of
- * vm_exec(). The first frame of each such call has the flag VM_FRAME_FLAG_FINISH. If Ruby code has called a method, the
- * method's frame does not have this flag. Some frames get this flag only some time after they were pushed. So a frame
- * without this flag is undecided until its code begins to run. If the caller is a C function, and the code of the frame
- * has begun to run, but the frame does not have this flag, the frame contradicts the call. If a method has optional
- * arguments, its code does not always begin to run at the first instruction. In this case, it can seem that the code of
- * a new frame has already begun to run. rbdump then concludes by mistake that the frame contradicts the call.
+ * vm_exec(). The first frame of each such call has the flag VM_FRAME_FLAG_FINISH. If Ruby code has called a method,
+ * the method's frame does not have this flag. Some frames get this flag only some time after they were pushed. So a
+ * frame without this flag is undecided until its code begins to run. The frame contradicts the call if the caller is a
+ * C function, the code of the frame has begun to run, and the frame does not have this flag. If a method has optional
+ * arguments, its code does not always begin to run at the first instruction. In this case, it can seem that the code
+ * of a new frame has already begun to run. rbdump then concludes by mistake that the frame contradicts the call.
  *
  * Based on Ruby's sources, 1.9.3 to 4.0.5 and head: insns.def (send, opt_send_without_block, opt_aref and others),
  * vm_callinfo.h (rb_call_data, vm_ci_packed_p, VM_CALL_TAILCALL), id.h (tLAST_OP_ID), vm_args.c
