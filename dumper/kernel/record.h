@@ -177,8 +177,8 @@ struct kernel_record {
 #define KERNEL_WAITS 8u
 
 /*
- * How a thread leaves its CPU: it begins to wait for something, or it could still run. In the second case, it was
- * preempted, or has called sched_yield().
+ * Why a thread leaves its CPU: either it begins to wait for something, or it loses the CPU although it is able to run. In
+ * the second case, it was preempted, or has called sched_yield().
  */
 enum { KERNEL_LEAVES_WAITING, KERNEL_LEAVES_RUNNABLE, KERNEL_LEAVES };
 

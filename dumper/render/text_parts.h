@@ -13,7 +13,7 @@
 #include "render/render.h"
 #include "trace/trace.h"
 
-/* ANSI SGR codes; empty strings without colour. */
+/* ANSI SGR codes; if the output has no colours, empty strings. */
 struct palette {
 	const char *reset, *bold, *dim, *path, *label, *bad;
 	const char *running, *waiting, *blocked; /* the colours of states; sleeping and suspended have `dim` */

@@ -8,7 +8,7 @@
 
 #include "trace/trace.h"
 
-/* ANSI SGR codes; empty strings without colour. */
+/* ANSI SGR codes; if the output has no colours, empty strings. */
 struct waits_style {
 	const char *reset, *bold, *bad;
 };

@@ -84,8 +84,8 @@ void kernel_threads_sweep(struct kernel_threads *threads);
 void kernel_threads_lose(struct kernel_threads *threads, uint64_t until_ns, bool is_now);
 
 /*
- * Notes that a thread without an entry has run. The function kernel_threads_keep() reads the list of threads again when
- * it is next called with a `now_ns` that is not earlier than the time of this call.
+ * Notes that a thread without an entry has run. After this, kernel_threads_keep() reads the list of threads again, as soon
+ * as its `now_ns` is not earlier than the time when this function was called.
  */
 void kernel_threads_want(struct kernel_threads *threads, pid_t tid);
 

@@ -41,9 +41,9 @@
  * stand for all of this waiting time.
  *
  * If a stack was chosen for a piece in one of the ways that the last three paragraphs describe, the piece is marked as
- * estimated. There is one exception: if the wait of a preempted thread gets the stack that was copied at the end of its
- * CPU time, the wait is not marked. The reason for the mark is that a chosen stack was copied outside the piece, so the
- * thread may have had another stack during the piece.
+ * estimated, because the stack was copied at another time, when the thread may have had a different stack. There is one
+ * exception: if the wait of a preempted thread gets the stack that was copied at the end of its CPU time, the wait is not
+ * marked.
  *
  * A time line refers to each stack by the number of a slot. The stacks themselves are stored elsewhere (struct
  * observation). Each time line may be used by only one thread of rbdump.

@@ -7,7 +7,7 @@
 
 /*
  * The default verb is dump, so `rbdump PID` and `rbdump -p PID` call dump_command(), too. dump_command() also handles
- * the old options --gen-offsets and --version. The verbs layout and version have replaced these options.
+ * the old options --gen-offsets and --version. The verbs `layout` and `version` have replaced these options.
  */
 int dump_command(int argc, char **argv);
 int layout_command(int argc, char **argv);
