@@ -8,9 +8,9 @@
  * rb_sym_inspect), hash.c (rb_hash_inspect), array.c (rb_ary_inspect), range.c (range_inspect), struct.c
  * (rb_struct_inspect, rb_data_inspect), rational.c, complex.c, error.c (exc_inspect).
  *
- * Large values are shortened, and "…" stands for the omitted part. When a text has INSPECT_BYTES bytes, no further part is added. The text
- * shows at most INSPECT_STRING_BYTES bytes of a String, INSPECT_ENTRIES entries of an Array, Hash, Struct or object,
- * and INSPECT_DEPTH levels.
+ * Large values are shortened, and "…" stands for the omitted part. When a text has INSPECT_BYTES bytes, no further part is
+ * added. The text shows at most INSPECT_STRING_BYTES bytes of a String, INSPECT_ENTRIES entries of an Array, Hash, Struct
+ * or object, and INSPECT_DEPTH levels.
  *
  * If the encoding of a String is the default external encoding, Ruby writes printable characters that are not ASCII without
  * escapes. rbdump assumes that the default external encoding is UTF-8.
