@@ -261,8 +261,7 @@ static void put_version(const struct trace *trace, FILE *stream)
 	    [VERSION_BY_NAME] = " (from the name of its libruby)",
 	    [VERSION_OF_LAYOUT] = " (from the layout)",
 	    [VERSION_GIVEN] = " (as given)",
-	    [VERSION_FITS] = " (the core does not name the release: the layouts of all these releases fit, and show "
-			     "the same stacks)",
+	    [VERSION_FITS] = " (the core does not name the release: all these layouts fit, and show the same stacks)",
 	};
 	char words[RELEASES_WORDS];
 

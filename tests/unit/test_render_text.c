@@ -64,9 +64,8 @@ static void test_version_sources(void **state)
 	trace.versions_fit[1] = "9.8.0 9.8.6";
 	trace.versions_fit[2] = "9.7.0 9.7.1";
 	trace.nr_versions_fit = 3;
-	assert_text(
-	    "Process 4242: ruby 9.8.7, 9.8.0 to 9.8.6 or 9.7.0 to 9.7.1 (the core does not name the "
-	    "release: the layouts of all these releases fit, and show the same stacks)\n0 threads, not paused\n");
+	assert_text("Process 4242: ruby 9.8.7, 9.8.0 to 9.8.6 or 9.7.0 to 9.7.1 (the core does not name the "
+		    "release: all these layouts fit, and show the same stacks)\n0 threads, not paused\n");
 }
 
 static void test_frames(void **state)
