@@ -41,6 +41,21 @@ def test_spellings_of_dump(ruby, rbdump):
                 check(json.loads(done.stdout), target, ruby)
 
 
+@pytest.mark.any_ruby
+@pytest.mark.target("methods.rb")
+@pytest.mark.parametrize("verb", ["record", "experiment"])
+def test_spellings_of_a_process(ruby, rbdump, tmp_path, verb):
+    """A process id may stand without -p, before and after options; behind `--` it is the name of a command."""
+    output = tmp_path / "out"
+    some = ["-d", "0.2", "-o", output] if verb == "record" else ["-n", "20", "-m", "unpaused"]
+    with contextlib.closing(Target(ruby.path, "methods.rb")) as target:
+        for words in (["-p", target.pid, *some], [target.pid, *some], [*some, target.pid]):
+            assert run(rbdump, verb, *words).returncode == 0, words
+        done = run(rbdump, verb, *some, "--", target.pid)
+        assert done.returncode == 2 and f"{target.pid} cannot be started" in done.stderr
+        check_refusal(run(rbdump, verb, *some, target.pid, "--", "true"), USAGE)
+
+
 def test_spellings_of_layout(rbdump):
     ruby = BUILT[-1]
     old = run(rbdump, "--gen-offsets", ruby.path, "-o", "-")

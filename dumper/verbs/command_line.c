@@ -45,6 +45,18 @@ int command_line_unexpected(const struct command_line *line, const char *argumen
 	return EXIT_USAGE;
 }
 
+int command_line_next(const struct command_line *line, int argc, char **argv, const char *letters)
+{
+	const int option = getopt_long(argc, argv, letters, line->options, NULL);
+	int pid;
+
+	if (option != -1 || optind >= argc || strcmp(argv[optind - 1], "--") == 0 ||
+	    !command_line_pid(argv[optind], &pid))
+		return option;
+	optarg = argv[optind++];
+	return 'p';
+}
+
 int command_line_help(const char *help)
 {
 	return fputs(help, stdout) == EOF || fflush(stdout) == EOF ? EXIT_FAILED : EXIT_COMPLETE;

@@ -56,6 +56,13 @@ bool command_line_number(const char *text, double min, double max, double *ret);
  */
 bool command_line_whole(const char *text, double max, double *ret);
 
+/*
+ * For a verb that can start a command: like getopt_long(), but a process id in front of the command, without `--` before
+ * it, is returned as the option 'p'. So `record 1951` does the same as `record -p 1951`.
+ *   letters  the short options; begin with "+:", so that getopt_long() does not look at the command's own options
+ */
+int command_line_next(const struct command_line *line, int argc, char **argv, const char *letters);
+
 /* Parses a process id. Returns false if the text is not a process id. */
 bool command_line_pid(const char *text, int *ret);
 

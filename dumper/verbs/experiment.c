@@ -103,7 +103,7 @@ int experiment_command(int argc, char **argv)
 		options.modes[mode] = mode != MODE_UNDISTURBED;
 	opterr = 0;
 	optind = 1;
-	while ((option = getopt_long(argc, argv, "+:p:r:n:d:m:h", long_options, NULL)) != -1) {
+	while ((option = command_line_next(&line, argc, argv, "+:p:r:n:d:m:h")) != -1) {
 		switch (option) {
 		case 'p':
 			if (options.pid != 0)

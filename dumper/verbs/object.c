@@ -29,7 +29,8 @@ static int take_arguments(const struct command_line *line, int argc, char **argv
 	if (optind == argc)
 		return command_line_wrong(line, "", "give the ADDRESS of an object");
 	if (!command_line_address(argv[argc - 1], address))
-		return command_line_wrong(line, argv[argc - 1], " is not an address such as 0x7f0012345678");
+		return command_line_wrong(line, argv[argc - 1],
+					  " is not an address: give PID and ADDRESS, such as 1951 0x7f0012345678");
 	wrong = target_arguments_finish(line, argc - 1, argv, target, &last);
 	if (!wrong && last < argc - 1)
 		wrong = command_line_unexpected(line, argv[last]);

@@ -165,7 +165,7 @@ int record_command(int argc, char **argv)
 
 	opterr = 0;
 	optind = 1;
-	while ((option = getopt_long(argc, argv, "+:p:r:d:f:o:h", long_options, NULL)) != -1) {
+	while ((option = command_line_next(&line, argc, argv, "+:p:r:d:f:o:h")) != -1) {
 		if (option == 'f')
 			options.raw = strcmp(optarg, "raw") == 0;
 		if (option == 'f' && options.raw)
