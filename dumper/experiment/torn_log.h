@@ -25,7 +25,7 @@ struct torn_log;
 struct error *torn_log_open(const char *path, const struct session *session, struct torn_log **ret);
 
 /*
- * Adds a sample that was rejected or is impossible, or whose thread was single-stepped.
+ * Adds a sample: the sample was rejected, it is impossible, or its thread was single-stepped.
  *   verdict  the verdict of the oracle on an accepted sample; ORACLE_LEGAL if the sample was rejected, or if there is
  *            no oracle
  */

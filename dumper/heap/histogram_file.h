@@ -19,8 +19,8 @@ struct error *histogram_file_read(const char *file, struct json_t **ret);
 struct error *histogram_file_wrong(const char *file, const char *why);
 
 /*
- * A number in the file: the value of `key` in an object of JSON; 0 if there is no such number. A number that is too
- * large for any heap is reduced to a limit.
+ * Returns the number that `key` has in a JSON object of the file; 0 if there is no such number. A number that is too large
+ * for any heap is reduced to a limit.
  */
 uint64_t histogram_file_count(const struct json_t *object, const char *key);
 

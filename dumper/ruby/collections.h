@@ -82,8 +82,8 @@ bool collections_same_objects(const struct collections *kept, const struct colle
 bool collections_unchanged(const struct collections *then, const struct collections *now);
 
 /*
- * Whether an address contains the same old object at two moments. At the first moment, the address must contain an old
- * object, and a stack or a reachable object must refer to this object. Minor collections collect only young objects. So
+ * Whether the object at an address is the same at two moments. At the first moment, the object must belong to the old
+ * generation, and a stack or a reachable object must refer to it. Minor collections collect only young objects. So
  * the result can be true even if minor collections have begun between the two moments. In this case,
  * collections_same_objects() returns false.
  *
