@@ -45,9 +45,9 @@ bool image_parts_open(int fd, struct image_parts *ret);
 void image_parts_close(struct image_parts *parts); /* also works on a zeroed struct */
 
 /*
- * Whether the section with a given number is read-only. A symbol in a read-only section is a constant that the ELF file contains. An
- * executable can also define a symbol for a constant of a shared library. Such a symbol is in a writable section,
- * because the loader copies the constant into the executable (R_X86_64_COPY).
+ * Whether the section with a given number is read-only. A symbol in a read-only section is a constant that the ELF file
+ * contains. An executable can also define a symbol for a constant of a shared library. Such a symbol is in a writable
+ * section, because the loader copies the constant into the executable (R_X86_64_COPY).
  */
 bool image_is_constant(Elf *elf, size_t section);
 

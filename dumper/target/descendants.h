@@ -50,8 +50,8 @@ void descendants_cache_clear(struct descendants_cache *cache);
 
 /*
  * Updates the cache. The cache drops a process within ten updates after the process has ended, or later if the process
- * stays a zombie. The cache may still name an ended process as the parent of other processes: for up to twenty updates
- * after the process has ended, or longer if the process stays a zombie. Returns false if there is not enough memory.
+ * stays a zombie. But for up to twenty updates after a process has ended (longer if it stays a zombie), the cache may
+ * still give this process as the parent of other processes. Returns false if there is not enough memory.
  */
 bool descendants_cache_update(struct descendants_cache *cache, const char *proc);
 
