@@ -194,18 +194,22 @@ def show_place(ip):
         )
 
 
-def same_symbol(name, ours):
-    """Whether gdb's name of a function is that in the log. gdb leaves out the number of a copy that the compiler has made
-    (x.constprop.0) if it takes the name for one of Ada."""
-    return name == ours or (ours is not None and name == re.sub(r"\.\d+$", "", ours))
+def symbol_at(address):
+    """What gdb says of the symbol at ADDRESS, with the name that the file has: demangled, x.constprop.0 is x.constprop."""
+    before = gdb.parameter("print demangle")
+    gdb.execute("set print demangle off")
+    try:
+        return SYMBOL.match(gdb.execute(f"info symbol {address:#x}", to_string=True))
+    finally:
+        gdb.execute(f"set print demangle {'on' if before else 'off'}")
 
 
 def check_place(ip, address):
     """Warns if gdb finds another function or another offset at ADDRESS than the log says. Returns the offset of ADDRESS
     in the function that gdb finds, or None."""
-    match = SYMBOL.match(gdb.execute(f"info symbol {address:#x}", to_string=True))
+    match = symbol_at(address)
     found = (match[1], int(match[2] or 0)) if match else (None, None)
-    if not same_symbol(found[0], ip.get("function")) or found[1] != ip.get("offset"):
+    if found != (ip.get("function"), ip.get("offset")):
         said = f"{found[0]}+{found[1]}" if match else "no function"
         gdb.write(
             f"rb-torn: gdb finds {said} at this address, so gdb and rbdump have used different files or different debug"

@@ -235,3 +235,18 @@ def test_other_file(torn, log):
     """gdb has a file already that the sample was not in."""
     _, complaints = gdb(f"rb-torn {log}", shutil.which("gdb"))
     assert ", but gdb has loaded " in complaints
+
+
+def test_copy_of_a_function(torn, tmp_path):
+    """The log has the name that the file has, x.constprop.0, which gdb demangles to x.constprop."""
+    target, ruby, _ = torn
+    copy = re.search(r"^(\w+) t ([a-z_]+\.constprop\.\d+)$", run("nm", "--defined-only", ruby.elf), re.M)
+    (answer,) = ask_rbdump(target.pid, [Image(ruby.elf).bias(target.pid) + int(copy[1], 16)])
+    assert (answer["function"], answer["offset"]) == (copy[2], 0)
+    log = tmp_path / "torn.log"
+    log.write_text(line_of(target, ruby, answer) + "\n")
+    said, complaints = gdb(f"rb-torn {log}")
+    assert complaints == ""
+    assert f"\n{copy[2]}+0 (" in said
+    (arrow,) = [match for match in CODE.finditer(said) if match[1] == "=>"]
+    assert (arrow[3], int(arrow[4] or 0)) == (answer["inlined"][-1]["function"], 0)
