@@ -143,8 +143,8 @@ $(B)/unit/%: tests/unit/%.c $(LIB_OBJECTS) $(UNIT_FIXTURES)
 		$(UNIT_LDFLAGS) -lcmocka $(ALL_LDLIBS)
 
 # Fuzzing (tests/fuzz/): `make unit` runs three drivers, each with a fixed number of runs; `make fuzz` runs libFuzzer.
-FUZZ_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,layouts looks mutate recordings records target values)
-FUZZ_PROGRAM_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,program classes objects)
+FUZZ_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,facts layouts locks looks mutate recordings records target values waits)
+FUZZ_PROGRAM_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,program classes lock_seed objects)
 FUZZ_HEAP_OBJECTS := $(patsubst %,$(B)/tests/fuzz/%.o,heaps layouts mutate)
 FUZZERS = stacks layouts recordings heaps
 FUZZ_RUNS ?= $(if $(filter 1,$(SAN)),30000,100000)

@@ -16,9 +16,11 @@
 #include <unistd.h>
 
 #include "layouts.h"
+#include "locks.h"
 #include "mutate.h"
 #include "program.h"
 #include "target.h"
+#include "trace/wait_graph.h"
 
 #define RUNS 200000u
 #define SEED UINT64_C(0x5eed)
@@ -83,6 +85,10 @@ static void check_seed(size_t index, const struct program *seed)
 			outcome.walked ? validate_reason_name(outcome.thread) : "no stack");
 		abort();
 	}
+	if (outcome.deadlock != locks_are_complete(layouts_get(index))) {
+		fprintf(stderr, "drive: %s, moment %zu: %s deadlock\n", version, moment, outcome.deadlock ? "a" : "no");
+		abort();
+	}
 	for (size_t i = 0; i < seed->nr_names; i++) {
 		char line[256];
 
@@ -99,6 +105,7 @@ static void check_seed(size_t index, const struct program *seed)
 struct counts {
 	uint64_t complete, none, refused, facts, reads_max;
 	uint64_t torn, torn_complete; /* mixes that were not changed besides */
+	uint64_t waits[WAIT_SLEEP + 1], deadlocks;
 	uint64_t reasons[REASONS], kinds[FRAME_UNREADABLE + 1], call_sites[CALL_SITE_CONTRADICTS + 1];
 };
 
@@ -118,6 +125,8 @@ static void count(struct counts *counts, const struct outcome *outcome)
 		counts->refused++;
 	count_bits(counts->reasons, REASONS, outcome->reasons);
 	count_bits(counts->kinds, FRAME_UNREADABLE + 1, outcome->kinds);
+	count_bits(counts->waits, WAIT_SLEEP + 1, outcome->waits);
+	counts->deadlocks += outcome->deadlock;
 	count_bits(counts->call_sites, CALL_SITE_CONTRADICTS + 1, outcome->call_sites);
 	if (outcome->reads > counts->reads_max)
 		counts->reads_max = outcome->reads;
@@ -197,6 +206,10 @@ static void check_reached(const struct counts *counts, const char *version)
 		require_reached(counts->kinds[i], kinds[i], version);
 	for (size_t i = 0; i < sizeof(call_sites) / sizeof(call_sites[0]); i++)
 		require_reached(counts->call_sites[i], call_sites[i], version);
+	for (int i = WAIT_MUTEX; i <= WAIT_JOIN; i++)
+		require_reached(counts->waits[i], wait_kind_name((enum wait_kind)i), version);
+	require_reached(counts->deadlocks, "a deadlock", version);
+	require_reached(counts->waits[WAIT_MUTEX] - counts->deadlocks, "a Mutex without a deadlock", version);
 }
 
 static void print_counts(const struct counts *counts, const char *version)

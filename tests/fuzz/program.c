@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "classes.h"
+#include "lock_seed.h"
 #include "objects.h"
 
 /* Sizes of the regions. The stack has room for the longest moment only. */
-enum { CONTEXT_SIZE = 2048, STACK_SIZE = 2048, HEAP_SIZE = 24576 };
+enum { CONTEXT_SIZE = 2048, STACK_SIZE = 2048, HEAP_SIZE = 28416 };
 
 /* vm_core.h: VM_ENV_DATA_INDEX_ are words from ep; this many words before it. */
 #define EP_WORDS 2
@@ -399,7 +400,9 @@ void program_build(const struct layout *layout, size_t index, size_t moment, str
 	memset(stack, 0, sizeof(stack));
 	memset(heap, 0, sizeof(heap));
 	memset(ret, 0, sizeof(*ret));
+	reserve_locks(&w);
 	put_context(&w);
+	put_locks(&w);
 	things = put_things(&w);
 	put_moment(&w, &things, moments[moment]);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "facts.h"
 #include "image.h"
 #include "layout/check.h"
 #include "layout/read.h"
@@ -14,6 +15,7 @@
 #include "ruby/frame.h"
 #include "ruby/resolve.h"
 #include "values.h"
+#include "waits.h"
 
 /* How many frames are walked at most: the seeds have fewer, and their stacks room for more. */
 enum { FRAMES_MAX = 8 };
@@ -48,124 +50,6 @@ bool __wrap_memory_read(struct memory *memory, uint64_t address, void *buffer, s
 	reads++;
 	REQUIRE(reads <= reads_max);
 	return __real_memory_read(memory, address, buffer, length);
-}
-
-/* ---- facts alone: the rules of validate.h, written anew */
-
-static uint64_t next_word(const uint8_t **data, size_t *size)
-{
-	uint64_t word = 0;
-	size_t length = *size < sizeof(word) ? *size : sizeof(word);
-
-	memcpy(&word, *data, length);
-	*data += length;
-	*size -= length;
-	return word;
-}
-
-static void check_stack_facts(const struct stack_facts *f)
-{
-	enum reason reason = validate_stack(f), again = validate_stack(f);
-	__extension__ typedef unsigned __int128 wide;
-	wide end = (wide)f->vm_stack + (wide)f->words * 8;
-
-	REQUIRE(reason == again);
-	REQUIRE(reason == REASON_NONE || reason == REASON_STACK_SIZE || reason == REASON_CFP_OUTSIDE ||
-		reason == REASON_CFP_MISALIGNED || reason == REASON_TOO_DEEP);
-	if (reason == REASON_STACK_SIZE) {
-		REQUIRE(f->words == 0 || f->words > VALIDATE_STACK_WORDS || f->vm_stack % 8 != 0 || end > UINT64_MAX ||
-			(wide)f->words * 8 < f->frame_size);
-		return;
-	}
-	REQUIRE(end <= UINT64_MAX && f->words <= VALIDATE_STACK_WORDS && f->vm_stack % 8 == 0);
-	if (reason == REASON_CFP_OUTSIDE) {
-		REQUIRE(f->cfp < f->vm_stack || (wide)f->cfp + f->frame_size > end);
-		return;
-	}
-	REQUIRE(f->cfp >= f->vm_stack && (wide)f->cfp + f->frame_size <= end);
-	REQUIRE((reason == REASON_CFP_MISALIGNED) == ((end - f->cfp) % f->frame_size != 0));
-	if (reason != REASON_CFP_MISALIGNED)
-		REQUIRE((reason == REASON_TOO_DEEP) == ((end - f->cfp) / f->frame_size - 1 > VALIDATE_FRAMES));
-}
-
-static bool is_magic(const struct layout *layout, uint64_t magic)
-{
-	bool found = false;
-
-	for (int id = E_VM_FRAME_MAGIC_METHOD; id <= E_VM_FRAME_MAGIC_DUMMY; id++)
-		found |= (uint64_t)layout->enumerators[id].value == magic;
-	return found;
-}
-
-/* What a JIT may push, without a pc. */
-static bool is_method_or_block(const struct layout *layout, uint64_t magic)
-{
-	return magic == (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_METHOD].value ||
-	       magic == (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_BLOCK].value;
-}
-
-static void check_frame_facts(const struct layout *layout, const struct frame_facts *f)
-{
-	enum frame_kind kind, kind_again;
-	enum reason reason = validate_frame(layout, f, &kind), again = validate_frame(layout, f, &kind_again);
-	uint64_t magic = f->flags & (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_MASK].value;
-	bool escaped = f->flags & (uint64_t)layout->enumerators[E_VM_ENV_FLAG_ESCAPED].value;
-	bool place = f->ep % 8 == 0 && ((f->ep >= f->vm_stack && f->ep < f->stack_end) || (escaped && f->env));
-	bool slot = f->me_cref == POINTEE_NULL || f->me_cref == POINTEE_METHOD || f->me_cref == POINTEE_CREF ||
-		    f->me_cref == POINTEE_SVAR;
-
-	REQUIRE(reason == again && kind == kind_again);
-	REQUIRE((reason == REASON_NONE) == (kind != FRAME_UNREADABLE));
-	REQUIRE((reason == REASON_EP_OUTSIDE) == !place);
-	REQUIRE((reason == REASON_FRAME_KIND) == (place && !(is_magic(layout, magic) && slot)));
-	if (kind == FRAME_RUBY)
-		REQUIRE(f->iseq == POINTEE_CODE && (f->pc != 0 || is_method_or_block(layout, magic)));
-	if (kind == FRAME_CFUNC)
-		REQUIRE(f->iseq == POINTEE_NULL &&
-			magic == (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_CFUNC].value);
-	if (reason == REASON_NOT_CODE)
-		REQUIRE(f->pc != 0 && f->iseq != POINTEE_NULL && f->iseq != POINTEE_CODE);
-}
-
-static void run_facts(const uint8_t *data, size_t size)
-{
-	const struct layout *layout = layouts_get(data[0] - IMAGE_FACTS);
-	uint8_t choice = data[1];
-	struct stack_facts stack;
-	struct frame_facts frame;
-
-	data += 2;
-	size -= 2;
-	stack.vm_stack = next_word(&data, &size);
-	stack.words = next_word(&data, &size);
-	stack.cfp = next_word(&data, &size);
-	stack.frame_size = (uint64_t)layout->sizes[S_cfp].value;
-	check_stack_facts(&stack);
-	/* Nearer to what is true: most numbers are none of a stack. */
-	stack.vm_stack &= ~UINT64_C(7);
-	stack.words &= VALIDATE_STACK_WORDS * 2 - 1;
-	check_stack_facts(&stack);
-	stack.cfp = stack.vm_stack + stack.words * 8 - stack.cfp % (stack.words * 8 + 64);
-	check_stack_facts(&stack);
-	stack.cfp -= (stack.cfp - stack.vm_stack - stack.words * 8) % stack.frame_size;
-	check_stack_facts(&stack);
-
-	frame.vm_stack = stack.vm_stack;
-	frame.stack_end = stack.vm_stack + (stack.words & (VALIDATE_STACK_WORDS - 1)) * 8;
-	frame.pc = next_word(&data, &size) & (choice & 0x80 ? 0 : UINT64_MAX);
-	frame.ep = next_word(&data, &size);
-	frame.flags = next_word(&data, &size);
-	frame.iseq = choice % (POINTEE_OTHER + 1);
-	frame.me_cref = choice / 8 % (POINTEE_OTHER + 1);
-	frame.env = choice & 0x40;
-	check_frame_facts(layout, &frame);
-	frame.ep = frame.vm_stack + frame.ep % 4096 * 8;
-	check_frame_facts(layout, &frame);
-	frame.flags &= ~(uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_MASK].value;
-	frame.flags |= (uint64_t)layout->enumerators[E_VM_FRAME_MAGIC_METHOD + (int)(frame.flags % 9)].value;
-	check_frame_facts(layout, &frame);
-	frame.me_cref = POINTEE_METHOD;
-	check_frame_facts(layout, &frame);
 }
 
 /* ---- images */
@@ -317,7 +201,7 @@ static void check_walk(const struct ruby *ruby, const struct stack *stack)
 	if (stack->reason == REASON_NONE && stack->started) {
 		const struct stack_facts *f = &stack->facts;
 
-		check_stack_facts(f);
+		facts_check_stack(f);
 		REQUIRE(validate_stack(f) == REASON_NONE);
 		REQUIRE(stack->nr_frames == (f->vm_stack + f->words * 8 - f->cfp) / f->frame_size - 1);
 	}
@@ -466,6 +350,7 @@ static void run_image(const struct layout *layout, const uint8_t *data, size_t s
 	    .symbols = data[1] & IMAGE_NO_SYMBOLS ? 0 : IMAGE_SYMBOLS,
 	    .unchecked = data[1] & IMAGE_UNCHECKED,
 	};
+	struct waits_outcome waits;
 	struct pass first, second;
 
 	if (!memory)
@@ -483,12 +368,16 @@ static void run_image(const struct layout *layout, const uint8_t *data, size_t s
 	check_text(&first);
 	reads_max = UINT64_MAX; /* they have a limit in time */
 	values_run(&ruby, &first.stack);
+	waits = waits_run(&ruby);
 	reads_max = READS_MAX;
 	reads = 0;
 	take_pass(&ruby, &second);
 	check_same(&first, &second);
-	if (ret)
+	if (ret) {
 		report(&first, ret);
+		ret->waits = waits.kinds;
+		ret->deadlock = waits.deadlock;
+	}
 	if (size % LOOKS_ONE_IN == 0) {
 		looks_check(first.trace, second.trace);
 		first.trace = second.trace = NULL;
@@ -505,7 +394,7 @@ void target_run(const uint8_t *data, size_t size, struct outcome *ret)
 	if (size < IMAGE_HEADER)
 		return;
 	if (data[0] >= IMAGE_FACTS)
-		run_facts(data, size);
+		facts_run(data, size);
 	else
 		run_image(layouts_get(data[0]), data, size, ret);
 }

@@ -21,6 +21,8 @@ struct outcome {
 	uint32_t reasons;    /* bits: the reasons of the stack, the frames and the thread */
 	uint32_t kinds;	     /* bits: enum frame_kind */
 	uint32_t call_sites; /* bits: enum call_site_verdict */
+	uint32_t waits;	     /* bits: enum wait_kind */
+	bool deadlock;	     /* the first two threads wait for each other */
 	size_t nr_frames;    /* of the trace */
 	uint64_t reads;	     /* how many reads of memory one walk with its names takes */
 	char names[4096];    /* names of the trace's frames, innermost first, each with a newline; as many as fit */
