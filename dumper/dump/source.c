@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "dump/source_file.h"
@@ -14,12 +15,21 @@
 /* How long the source of all frames may take, in seconds. */
 #define SOURCE_S 5
 
-/* How many files are kept; frames of a stack are often in the same few files. */
+/* How many files are kept, and how many bytes of them; frames of a stack are often in the same few files. */
 #define FILES_KEPT 32
+#define BYTES_KEPT (12u << 20)
+
+/* How many bytes are read in all: a target can have frames in any number of files. */
+#define BYTES_READ (64u << 20)
+
+/* The most lines of a file that are found. */
+#define LINES_MAX (1u << 20)
 
 struct kept_file {
 	const char *path; /* NULL: no file */
 	struct source_file file;
+	uint32_t *starts; /* where each line begins, and where one after the last line would begin */
+	size_t nr_starts, capacity;
 };
 
 struct sources {
@@ -30,6 +40,7 @@ struct sources {
 	bool knows_began;
 	struct kept_file kept[FILES_KEPT];
 	size_t next; /* the next place in `kept` that is used */
+	size_t bytes_kept, bytes_read;
 };
 
 /* When a process began: its time since boot, taken from now. False if that is not known. */
@@ -58,21 +69,76 @@ static bool find_written(const char *core, struct timespec *ret)
 	return true;
 }
 
-static const struct source_file *file_of(struct sources *sources, const char *path)
+static size_t bytes_of(const struct kept_file *kept)
+{
+	return kept->file.length + kept->capacity * sizeof(*kept->starts);
+}
+
+static void forget(struct sources *sources, struct kept_file *kept)
+{
+	sources->bytes_kept -= bytes_of(kept);
+	free(kept->file.bytes);
+	free(kept->starts);
+	*kept = (struct kept_file){0};
+}
+
+/* Finds the lines of a file. False if there is not enough memory. */
+static bool find_lines(struct kept_file *kept)
+{
+	const char *begin = kept->file.bytes, *end = begin + kept->file.length, *at = begin;
+
+	for (;;) {
+		const char *newline;
+
+		if (!array_make_room(kept->starts, kept->capacity, kept->nr_starts + 2))
+			return false;
+		kept->starts[kept->nr_starts++] = (uint32_t)(at - begin);
+		if (at >= end)
+			return true;
+		if (kept->nr_starts == LINES_MAX)
+			break;
+		newline = memchr(at, '\n', (size_t)(end - at));
+		/* A line without a newline at its end is followed by one that would begin behind a newline. */
+		at = newline ? newline + 1 : end + 1;
+	}
+	kept->file.cut = true;
+	return true;
+}
+
+static void read_file(struct sources *sources, const char *path, struct kept_file *kept)
+{
+	kept->path = path;
+	if (sources->bytes_read >= BYTES_READ) {
+		kept->file.why = "too many other files were read";
+		return;
+	}
+	source_file_read(sources->root, path, &sources->until, &kept->file);
+	sources->bytes_read += kept->file.length;
+	if (kept->file.bytes && !find_lines(kept)) {
+		free(kept->file.bytes);
+		free(kept->starts);
+		*kept = (struct kept_file){.path = path, .file.why = "there is not enough memory"};
+	}
+	sources->bytes_kept += bytes_of(kept);
+}
+
+static const struct kept_file *file_of(struct sources *sources, const char *path)
 {
 	struct kept_file *kept;
 
 	for (size_t i = 0; i < FILES_KEPT; i++)
 		if (sources->kept[i].path && strcmp(sources->kept[i].path, path) == 0)
-			return &sources->kept[i].file;
-	kept = &sources->kept[sources->next++ % FILES_KEPT];
-	free(kept->file.bytes);
-	kept->path = path;
-	source_file_read(sources->root, path, &sources->until, &kept->file);
-	return &kept->file;
+			return &sources->kept[i];
+	/* The oldest ones make room. */
+	do {
+		kept = &sources->kept[sources->next++ % FILES_KEPT];
+		forget(sources, kept);
+	} while (sources->bytes_kept > BYTES_KEPT);
+	read_file(sources, path, kept);
+	return kept;
 }
 
-/* Files are searched for a line from their beginning, and there can be very many frames. */
+/* There can be very many frames. */
 static bool is_over(const struct sources *sources)
 {
 	return monotonic_ns() >= ns_of(&sources->until);
@@ -103,25 +169,23 @@ static const char *keep_line(struct trace *trace, const char *line, size_t lengt
 }
 
 /* Adds the lines around the line of a frame. Returns false if there is not enough memory. */
-static bool add_lines(struct trace *trace, const struct source_file *file, int64_t around, struct trace_details *ret)
+static bool add_lines(struct trace *trace, const struct kept_file *kept, int64_t around, struct trace_details *ret)
 {
-	const char *at = file->bytes, *end = file->bytes + file->length;
-
 	ret->lines = calloc(2 * SOURCE_AROUND + 1, sizeof(*ret->lines));
 	if (!ret->lines)
 		return false;
-	for (int64_t number = 1; at < end && number <= around + SOURCE_AROUND; number++) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		const size_t length = (size_t)((newline ? newline : end) - at);
+	for (int64_t i = -SOURCE_AROUND; i <= SOURCE_AROUND; i++) {
+		const char *text;
+		int64_t number;
+		size_t at;
 
-		if (number >= around - SOURCE_AROUND) {
-			const char *text = keep_line(trace, at, length);
-
-			if (!text)
-				return false;
-			ret->lines[ret->nr_lines++] = (struct trace_line){number, text};
-		}
-		at += length + 1;
+		if (__builtin_add_overflow(around, i, &number) || number < 1 || (uint64_t)number >= kept->nr_starts)
+			continue;
+		at = kept->starts[number - 1];
+		text = keep_line(trace, kept->file.bytes + at, kept->starts[number] - at - 1);
+		if (!text)
+			return false;
+		ret->lines[ret->nr_lines++] = (struct trace_line){number, text};
 	}
 	return true;
 }
@@ -139,7 +203,7 @@ static bool add_source(struct sources *sources, struct trace_frame *frame)
 {
 	struct trace_details *details = frame->details ? frame->details : calloc(1, sizeof(*details));
 	const char *path = path_of(frame);
-	const struct source_file *file;
+	const struct kept_file *kept;
 
 	frame->details = details;
 	if (!details)
@@ -153,16 +217,16 @@ static bool add_source(struct sources *sources, struct trace_frame *frame)
 		details->no_source = "there was no time left to read the file";
 		return true;
 	}
-	file = file_of(sources, path);
-	details->no_source = file->why;
-	if (!file->bytes)
+	kept = file_of(sources, path);
+	details->no_source = kept->file.why;
+	if (!kept->file.bytes)
 		return true;
-	if (!add_lines(sources->trace, file, frame->line, details))
+	if (!add_lines(sources->trace, kept, frame->line, details))
 		return false;
 	if (!has_line(details, frame->line)) {
 		details->nr_lines = 0;
-		details->no_source = file->cut ? "the file is too large" : "the file does not have this line";
-	} else if (!sources->knows_began || file->changed.tv_sec > sources->began.tv_sec) {
+		details->no_source = kept->file.cut ? "the file is too large" : "the file does not have this line";
+	} else if (!sources->knows_began || kept->file.changed.tv_sec > sources->began.tv_sec) {
 		details->source_doubt = "the file may have changed since the process began";
 	}
 	return true;
@@ -186,6 +250,6 @@ bool source_add(const struct session *session, const char *core, struct trace *t
 			if (trace->threads[i].frames[j].kind == TRACE_RUBY)
 				enough = add_source(&sources, &trace->threads[i].frames[j]);
 	for (size_t i = 0; i < FILES_KEPT; i++)
-		free(sources.kept[i].file.bytes);
+		forget(&sources, &sources.kept[i]);
 	return enough;
 }

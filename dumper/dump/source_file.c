@@ -73,6 +73,7 @@ static int find_within(const char *root, const char *path)
 static void read_all(int fd, struct source_file *ret)
 {
 	ssize_t got = 1;
+	char *bytes;
 
 	ret->bytes = malloc(SOURCE_FILE_BYTES);
 	while (ret->bytes && got > 0 && ret->length < SOURCE_FILE_BYTES) {
@@ -80,8 +81,11 @@ static void read_all(int fd, struct source_file *ret)
 		ret->length += got > 0 ? (size_t)got : 0;
 	}
 	ret->cut = ret->length == SOURCE_FILE_BYTES;
-	if (ret->bytes && got >= 0)
+	if (ret->bytes && got >= 0) {
+		bytes = realloc(ret->bytes, ret->length > 0 ? ret->length : 1);
+		ret->bytes = bytes ? bytes : ret->bytes;
 		return;
+	}
 	free(ret->bytes);
 	ret->bytes = NULL;
 	ret->why = "the file cannot be read";

@@ -15,7 +15,10 @@
 #include "target/stopping.h"
 
 /* Of larger files, only the beginning is read. */
-#define LARGEST (32u << 20)
+#define LARGEST (16u << 20)
+
+/* The most pieces of code that are kept: a map has a line for each. */
+#define CODES_MAX 400000u
 
 struct code {
 	uint64_t start, size;
@@ -119,7 +122,7 @@ struct perf_map *perf_map_read(pid_t pid)
 
 	if (map)
 		map->text = rest;
-	while (enough && rest && *rest)
+	while (enough && rest && *rest && map->count < CODES_MAX)
 		enough = add_line(map, strsep(&rest, "\n"));
 	if (!enough) {
 		perf_map_destroy(map);
