@@ -15,10 +15,9 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/close_files.h"
-#include "gen/confine.h"
 #include "layout/read.h"
 #include "layout/write.h"
+#include "trust/confined_child.h"
 
 /* Larger than any answer: a layout with all its windows has some 100 KB. */
 #define MAX_ANSWER (UINT32_C(8) << 20)
@@ -70,31 +69,15 @@ static char *as_given(const struct job *job, const char *text)
 	return NULL;
 }
 
-static bool put(int fd, const void *bytes, size_t length)
-{
-	const char *at = bytes;
-
-	while (length > 0) {
-		ssize_t n = write(fd, at, length);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		at += n;
-		length -= (size_t)n;
-	}
-	return true;
-}
-
 static bool send_answer(const struct job *job, struct answer answer, const char *elf, const char *debug,
 			const char *text, size_t length)
 {
 	answer.elf = (uint32_t)strlen(elf);
 	answer.debug = (uint32_t)strlen(debug);
 	answer.text = (uint32_t)length;
-	return put(job->answer, &answer, sizeof(answer)) && put(job->answer, elf, answer.elf) &&
-	       put(job->answer, debug, answer.debug) && put(job->answer, text, length);
+	return confined_child_put(job->answer, &answer, sizeof(answer)) &&
+	       confined_child_put(job->answer, elf, answer.elf) &&
+	       confined_child_put(job->answer, debug, answer.debug) && confined_child_put(job->answer, text, length);
 }
 
 /* Without memory there is no answer, which says so (no_answer()). */
@@ -126,64 +109,47 @@ static bool send_layout(const struct job *job, const struct layout *layout, cons
 			   elf, debug, text, length);
 }
 
-/* Duplicates a descriptor if it is one of the three standard ones: rbdump may have been started without these. */
-static int above_standard(int fd)
-{
-	return fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-}
-
-/* Replaces standard input, output and error by /dev/null. */
-static void replace_standard(void)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (null < 0 || (null != fd && dup2(null, fd) < 0))
-			close(fd);
-}
-
 /* Opens the given root folder: the path /proc/PID/root needs privileges, but an open descriptor does not. */
-static void open_root(struct job *job, int *kept, size_t *count)
+static int open_root(const struct job *job)
 {
-	int root;
-
 	if (!job->options.sysroot || !*job->options.sysroot)
-		return;
-	root = above_standard(open(job->options.sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC));
+		return -1;
+	return open(job->options.sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* From now on, the given root folder is reached through its open descriptor. */
+static void use_root(struct job *job, int root)
+{
 	if (root < 0)
 		return;
-	kept[(*count)++] = root;
 	snprintf(job->root, sizeof(job->root), "/proc/self/fd/%d", root);
 	job->given_root = job->options.sysroot;
 	job->options.sysroot = job->root;
 }
 
-static bool work(struct job *job)
+static bool work(void *context, int answer)
 {
+	struct job *job = context;
 	const char *urls = getenv("DEBUGINFOD_URLS"), *failed;
 	struct gen_report report = {0};
 	struct layout *layout = NULL;
 	struct error *error;
-	int kept[3];
-	size_t count = 0;
+	int root = open_root(job);
+	int *kept[] = {&job->file, &root};
+	struct confinement confinement = {.kept = kept, .nr_kept = sizeof(kept) / sizeof(kept[0])};
 
-	job->answer = above_standard(job->answer);
-	kept[count++] = job->answer;
 	if (job->options.no_server && urls && *urls)
 		unsetenv("DEBUGINFOD_URLS");
 	else
 		job->options.no_server = false;
-	if (job->options.fd) {
-		job->file = above_standard(*job->options.fd);
+	job->file = job->options.fd ? *job->options.fd : -1;
+	if (job->options.fd)
 		job->options.fd = &job->file;
-		kept[count++] = job->file;
-	}
-	open_root(job, kept, &count);
-	replace_standard();
-	/* This process must not have rbdump's other files. */
-	close_files_except(kept, count);
-	failed = confine(job->answer, !job->options.fd && strncmp(job->path, "/proc/", strlen("/proc/")) == 0,
-			 !job->options.no_server && urls && *urls);
+	confinement.processes = !job->options.fd && strncmp(job->path, "/proc/", strlen("/proc/")) == 0;
+	confinement.server = !job->options.no_server && urls && *urls;
+	job->answer = answer;
+	failed = confined_child_confine(&confinement, &job->answer);
+	use_root(job, root);
 	if (failed)
 		return send_error(
 		    job,
@@ -317,34 +283,18 @@ struct error *gen_layout_confined(const char *path, const struct gen_options *op
 				  struct layout **ret)
 {
 	struct job job = {.path = path, .options = options ? *options : (struct gen_options){0}};
-	pid_t parent = getpid(), child;
-	struct error *error = NULL;
-	int ends[2], status = 0;
+	struct confined_child child;
+	struct error *error;
 	size_t length = 0;
 	char *bytes;
+	int status;
 
 	*ret = NULL;
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return error_create(EXIT_FAILED, "cannot create a pipe: %s", strerror(errno));
-	child = fork();
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(EXIT_FAILED);
-		job.answer = ends[1];
-		_exit(work(&job) ? EXIT_COMPLETE : EXIT_FAILED);
-	}
-	close(ends[1]);
-	if (child < 0) {
-		close(ends[0]);
-		return error_create(EXIT_FAILED, "cannot start a process: %s", strerror(errno));
-	}
-	bytes = read_all(ends[0], &length);
-	close(ends[0]);
-	if (!bytes)
-		kill(child, SIGKILL);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
+	error = confined_child_start(work, &job, &child);
+	if (error)
+		return error;
+	bytes = read_all(child.fd, &length);
+	status = confined_child_end(&child, !bytes);
 	if (bytes)
 		error = take_answer(path, bytes, length, report, ret);
 	if (!error && !*ret)

@@ -1,7 +1,7 @@
 /*
  * Makes a layout in a child process that has almost no privileges, because the ELF file and its debug info may be
  * hostile, and a large amount of code reads them. The child process has the no_new_privs attribute, and limits on memory
- * and CPU time. The child keeps only the capabilities that it needs to read the file (see gen/confine.h). A seccomp
+ * and CPU time. The child keeps only the capabilities that it needs to read the file (see trust/confine.h). A seccomp
  * filter allows the child only to read files, use memory and write its answer. The answer is an error message, or a
  * layout as text. rbdump reads and checks this layout like any other layout.
  *

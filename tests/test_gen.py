@@ -1,14 +1,13 @@
 """The generator on real Rubies: the layout is the same, however its debug info is kept."""
 
-import http.server
 import pathlib
 import re
 import shutil
 import subprocess
-import threading
 
 import pytest
 from conftest import RUBIES, note_not_applicable
+from harness import debuginfod
 from harness.dump import run
 from harness.layouts import shipped_for
 from harness.synthetic import FACTS, as_built_without_jit, facts, tool
@@ -156,25 +155,11 @@ def test_debuginfod(rbdump, debug_ruby, layout, tmp_path, monkeypatch):
     """From a server on the loopback interface that has the debug file under its build-id, and nothing else."""
     split_debug(debug_ruby.elf, tmp_path)
     build_id = re.search("^build-id (.*)", layout, re.M)[1]
-    place = tmp_path / "served" / "buildid" / build_id
-    place.mkdir(parents=True)
-    (tmp_path / "ruby.debug").rename(place / "debuginfo")
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *arguments):
-            super().__init__(*arguments, directory=tmp_path / "served")
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever).start()
-        monkeypatch.setenv("DEBUGINFOD_URLS", f"http://127.0.0.1:{server.server_port}")
-        monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "cache"))
-        try:
-            assert without_source(generate(rbdump, tmp_path / "ruby")) == without_source(layout)
-        finally:
-            server.shutdown()
+    debuginfod.put(tmp_path / "served", build_id, tmp_path / "ruby.debug")
+    with debuginfod.serving(tmp_path / "served") as (url, _):
+        for name, value in debuginfod.settings(url, tmp_path / "cache").items():
+            monkeypatch.setenv(name, value)
+        assert without_source(generate(rbdump, tmp_path / "ruby")) == without_source(layout)
 
 
 def test_debug_file(rbdump, debug_ruby, layout, tmp_path):

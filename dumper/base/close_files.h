@@ -10,7 +10,7 @@
 void close_files(unsigned int first, unsigned int last);
 
 /* The maximum of `count` for close_files_except(). */
-#define CLOSE_EXCEPT_MAX 16
+#define CLOSE_EXCEPT_MAX 1024
 
 /* Closes all open file descriptors above standard error, except the `count` descriptors in `kept`. */
 void close_files_except(const int *kept, size_t count);

@@ -358,7 +358,7 @@ struct error *stop_guard_enter(void)
 		while (used <= i && !atomic_compare_exchange_weak(&guarded->used, &used, i + 1))
 			;
 		hold_use(mine, &guarded->sleep);
-		/* A child that reads hostile files (gen/confined.h) must not have this memory. */
+		/* A child that reads hostile files (trust/confined_child.h) must not have this memory. */
 		madvise(guarded, sizeof(*guarded), MADV_DONTFORK);
 		return NULL;
 	}

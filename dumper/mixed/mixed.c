@@ -48,8 +48,9 @@ struct error *mixed_create(const struct mixed_options *options, struct target *t
 	error = target->operations->runs ? machine_code_open(target->pid, &walker->code)
 					 : machine_code_of_target(target, &walker->code);
 	if (!error)
-		error = target->operations->runs ? symbolizer_open(target->pid, &mixed->names.symbolizer)
-						 : symbolizer_of_core(target, &mixed->names.symbolizer);
+		error = target->operations->runs
+			    ? symbolizer_open(target->pid, options->names_s, &mixed->names.symbolizer)
+			    : symbolizer_of_core(target, options->names_s, &mixed->names.symbolizer);
 	if (!error) {
 		walker->unwinder = unwinder_create(walker->code);
 		walker->stacks = native_stacks_create();

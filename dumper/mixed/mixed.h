@@ -61,8 +61,8 @@ struct error *mixed_merge(struct mixed *mixed, const struct ruby *ruby, const st
 			  struct trace *trace);
 
 /*
- * With MIXED_ALL, adds the native threads that do not belong to any thread of the trace. Does nothing otherwise. Fails
- * if there is not enough memory.
+ * With MIXED_ALL, adds the native threads that do not belong to any thread of the trace. After all frames were added,
+ * notes in the trace why names of functions may be missing. Fails if there is not enough memory.
  */
 struct error *mixed_add_others(struct mixed *mixed, struct trace *trace);
 

@@ -73,14 +73,12 @@ static bool add_other(struct mixed *mixed, size_t index, struct trace *trace)
 	return enough;
 }
 
-struct error *mixed_add_others(struct mixed *mixed, struct trace *trace)
+static struct error *add_others(struct mixed *mixed, struct trace *trace)
 {
 	const struct target *target = mixed->walker.target;
 	struct addresses known = {0};
 	bool enough = true;
 
-	if (mixed->options.which != MIXED_ALL)
-		return NULL;
 	for (size_t i = 0; i < trace->nr_threads && enough; i++)
 		enough = addresses_add(&known, (uint64_t)trace->threads[i].tid);
 	addresses_sort(&known);
@@ -89,4 +87,12 @@ struct error *mixed_add_others(struct mixed *mixed, struct trace *trace)
 			enough = add_other(mixed, i, trace);
 	addresses_clear(&known);
 	return enough ? NULL : error_no_memory();
+}
+
+struct error *mixed_add_others(struct mixed *mixed, struct trace *trace)
+{
+	struct error *error = mixed->options.which == MIXED_ALL ? add_others(mixed, trace) : NULL;
+
+	trace->native_names_missing = trace_string(trace, symbolizer_lacks(mixed->names.symbolizer));
+	return error;
 }

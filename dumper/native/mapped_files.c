@@ -10,9 +10,6 @@
 #include "gen/image.h"
 #include "target/live.h"
 
-/* The most files that are opened; each takes a file descriptor. */
-#define MAX_FILES 512
-
 static const char vdso[] = "[vdso]";
 
 /* The kernel maps whole pages of this size. */
@@ -111,7 +108,7 @@ static bool open_all(struct mapped_files *files)
 	size_t file = MAPPED_NONE;
 
 	files->file_of = calloc(target->nr_mappings + 1, sizeof(*files->file_of));
-	files->of = calloc(MAX_FILES, sizeof(*files->of));
+	files->of = calloc(MAPPED_FILES_MAX, sizeof(*files->of));
 	if (!files->file_of || !files->of)
 		return false;
 	for (size_t i = 0; i < target->nr_mappings; i++) {
@@ -130,7 +127,8 @@ static bool open_all(struct mapped_files *files)
 		}
 		if (same && mapping->offset != 0)
 			continue;
-		file = mapping->offset == 0 && files->count < MAX_FILES ? open_file(files, mapping) : MAPPED_NONE;
+		file =
+		    mapping->offset == 0 && files->count < MAPPED_FILES_MAX ? open_file(files, mapping) : MAPPED_NONE;
 		read_segments(file == MAPPED_NONE ? -1 : files->of[file].fd, &segments);
 		files->file_of[i] = file;
 	}
@@ -161,13 +159,20 @@ struct error *mapped_files_open(pid_t pid, struct mapped_files *ret)
 	return error;
 }
 
-void mapped_files_close(struct mapped_files *files)
+void mapped_files_release(struct mapped_files *files)
 {
 	for (size_t i = 0; i < files->count; i++) {
-		free(files->of[i].path);
 		if (files->of[i].fd >= 0)
 			close(files->of[i].fd);
+		files->of[i].fd = -1;
 	}
+}
+
+void mapped_files_close(struct mapped_files *files)
+{
+	mapped_files_release(files);
+	for (size_t i = 0; i < files->count; i++)
+		free(files->of[i].path);
 	free(files->of);
 	free(files->file_of);
 	if (!files->borrowed)

@@ -15,9 +15,13 @@
 
 #define MAPPED_NONE SIZE_MAX
 
+/* The maximum number of files. Each open file takes a descriptor. */
+#define MAPPED_FILES_MAX 512u
+
 /* An ELF file that the process has mapped. */
 struct mapped_file {
-	char *path; /* the path as the target sees it; "[vdso]" for the code that the kernel maps into each process */
+	/* The path as the target sees it; "[vdso]" for the code that the kernel maps into each process. */
+	char *path;
 	/* The open file; -1 for "[vdso]". The caller may close the file, and must then set `fd` to -1. */
 	int fd;
 	uint64_t start; /* the address at which the beginning of the file is mapped */
@@ -34,8 +38,8 @@ struct mapped_files {
 };
 
 /*
- * Opens the files that a process has mapped. Files beyond the first 512 are ignored. Fails if there is no such process,
- * if access is refused, or if there is not enough memory. After a failure, `*ret` is empty.
+ * Opens the files that a process has mapped. Files beyond the first MAPPED_FILES_MAX are ignored. Fails if there is no
+ * such process, if access is refused, or if there is not enough memory. After a failure, `*ret` is empty.
  */
 struct error *mapped_files_open(pid_t pid, struct mapped_files *ret);
 
@@ -46,6 +50,9 @@ struct error *mapped_files_open(pid_t pid, struct mapped_files *ret);
  */
 struct error *mapped_files_of_target(struct target *target, struct mapped_files *ret);
 void mapped_files_close(struct mapped_files *files);
+
+/* Closes all files. It stays known which file is mapped where. */
+void mapped_files_release(struct mapped_files *files);
 
 /* The index of the file that is mapped at an address; MAPPED_NONE if no ELF file is mapped there. */
 size_t mapped_files_find(const struct mapped_files *files, uint64_t address);

@@ -505,7 +505,7 @@ int capture_run(const struct capture_options *options, int fd)
 		error_destroy(error);
 		return EXIT_FAILED;
 	}
-	/* The process that reads untrusted ELF files (gen/confined.h) must not have this page. */
+	/* The process that reads untrusted ELF files (trust/confined_child.h) must not have this page. */
 	madvise(options->control, sizeof(*options->control), MADV_DONTFORK);
 	open_files_allow();
 	clock_gettime(CLOCK_MONOTONIC, &capture.sent);

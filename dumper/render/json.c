@@ -192,6 +192,8 @@ json_t *render_json_object(const struct trace *trace)
 	    "threads", threads);
 	if (trace->arguments)
 		json_build_set(root, "args", details_json_arguments(trace->arguments));
+	if (trace->native_names_missing)
+		json_build_set(root, "native_names_missing", json_string(trace->native_names_missing));
 	if (trace->look.number > 0)
 		looks_json_add(root, trace);
 	return root;

@@ -324,6 +324,11 @@ void text_put_doubts(const struct trace *trace, const struct palette *palette, F
 	put_missing("Fibers", trace->fibers_missing, trace->nr_fibers_missing, palette, stream);
 	details_text_arguments(trace->arguments, palette->bold, palette->reset, stream);
 	fputc('\n', stream);
+	if (trace->native_names_missing) {
+		fprintf(stream, "%sNames of native functions may be missing: ", palette->bad);
+		text_print(trace->native_names_missing, stream);
+		fprintf(stream, "%s\n", palette->reset);
+	}
 }
 
 static void put_header(const struct trace *trace, const struct palette *palette, FILE *stream)

@@ -25,17 +25,21 @@ static bool in_other_pid_namespace(pid_t pid)
  * Completes a session whose target is open.
  *   ruby_version  the version of a core that the user gave; NULL if none
  *   native        which native frames are wanted
+ *   time_limit_s  the time limit; 0: the default
  */
 static struct error *open_session(struct session *session, const char *ruby_version, const struct mixed_options *native,
-				  struct trace **trace)
+				  unsigned int time_limit_s, struct trace **trace)
 {
+	struct mixed_options mixed = *native;
 	struct error *error = module_find_ruby(session->target, &session->module);
 
 	if (error)
 		return error;
 	roots_from_module(session->module, &session->module_roots);
+	/* The stacks of Ruby are shown even if their native functions cannot be named within the time limit. */
+	mixed.names_s = ((time_limit_s != 0 ? time_limit_s : TIME_LIMIT_S) + 1) / 2;
 	if (native->which != MIXED_NONE)
-		error = mixed_create(native, session->target, session->module, &session->mixed);
+		error = mixed_create(&mixed, session->target, session->module, &session->mixed);
 	if (error)
 		return error;
 	session->memory = session_memory(session);
@@ -99,7 +103,7 @@ struct error *session_open(pid_t pid, const struct session_options *options, str
 		error = live_check_stopping(session->target);
 	if (!error) {
 		session->foreign_pids = in_other_pid_namespace(session->target->pid);
-		error = open_session(session, NULL, &options->native, trace);
+		error = open_session(session, NULL, &options->native, options->time_limit_s, trace);
 	}
 	if (!error) {
 		session->natives = native_ids_create(session->target);
@@ -127,8 +131,9 @@ struct error *session_open_core(const struct session_core_options *options, stru
 		error =
 		    time_limit_begin(session->target->operations->name, session->target->pid, options->time_limit_s);
 		if (!error)
-			error = core_explain(session->target,
-					     open_session(session, options->ruby_version, &options->native, trace));
+			error =
+			    core_explain(session->target, open_session(session, options->ruby_version, &options->native,
+								       options->time_limit_s, trace));
 		time_limit_end();
 	}
 	return finish(session, error, ret);
@@ -137,7 +142,7 @@ struct error *session_open_core(const struct session_core_options *options, stru
 struct error *session_open_target(const struct target_options *from, bool no_stop, const struct mixed_options *native,
 				  struct session **ret, struct trace **trace)
 {
-	const struct mixed_options none = {MIXED_NONE, false};
+	const struct mixed_options none = {.which = MIXED_NONE};
 	const struct session_options live = {
 	    .started = from->started,
 	    .no_stop = no_stop,

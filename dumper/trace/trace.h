@@ -220,6 +220,7 @@ struct trace {
 	/* Each thread is followed by its suspended fibers. The fibers of ended threads come last. */
 	struct trace_thread *threads;
 	size_t nr_threads;
+	const char *native_names_missing; /* why names of native functions may be missing; NULL if there is no reason */
 	enum list_missing threads_missing, fibers_missing;
 	uint64_t nr_fibers_missing; /* for LIST_MISSED: how many fibers were not found */
 	struct trace_look look;

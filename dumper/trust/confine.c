@@ -1,4 +1,4 @@
-#include "gen/confine.h"
+#include "trust/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 /*
  * Confines this process. After the call, the process can only read files, use memory and write to `answer`. Before the
  * call, the caller must close all other open files, and unmap memory that is shared with other processes.
- *   answer     descriptor of a pipe
+ *   answer     descriptor of a socket or pipe
  *   processes  whether this process will read files through /proc/PID/root; if true, the process keeps
  *              CAP_SYS_PTRACE
  *   server     whether libdebuginfod must work; if true, sockets, threads, and writing to files are also allowed
