@@ -2,13 +2,12 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from harness import bombs
+from harness.usage import measured
 
 FAILED, USAGE = 2, 64
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,22 +26,10 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("bombs")
 
 
-# A process that is begun counts what it was begun by: that must be small, unlike the one that the tests run in.
-MEASURE = """
-import os, sys
-null = os.open(os.devnull, os.O_WRONLY)
-pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)])
-_, status, usage = os.wait4(pid, 0)
-print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
-"""
-
-
 def report(rbdump, *arguments):
     """Exit status, what it said on stderr, and the most memory that it had, in MiB."""
-    command = [sys.executable, "-Ic", MEASURE, rbdump, "report", *arguments]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=True)
-    status, kib = done.stdout.split()
-    return int(status), done.stderr, int(kib) / 1024
+    done = measured(rbdump, "report", *arguments)
+    return done.status, done.errors, done.mib
 
 
 def refused(rbdump, *arguments, limit=LIMIT):
