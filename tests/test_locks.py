@@ -14,6 +14,13 @@ WAITS = {
     "three 0": ("mutex", "three 1", "three 1"),
     "three 1": ("mutex", "three 2", "three 2"),
     "three 2": ("mutex", "three 0", "three 0"),
+    "behind": ("mutex", "two 0", "two 0"),
+    "three monitors 0": ("monitor", "three monitors 1", "three monitors 1"),
+    "three monitors 1": ("monitor", "three monitors 2", "three monitors 2"),
+    "three monitors 2": ("monitor", "three monitors 0", "three monitors 0"),
+    "three joins 0": ("join", "three joins 1", "three joins 1"),
+    "three joins 1": ("join", "three joins 2", "three joins 2"),
+    "three joins 2": ("join", "three joins 0", "three joins 0"),
     "monitors 0": ("monitor", "monitors 1", "monitors 1"),
     "monitors 1": ("monitor", "monitors 0", "monitors 0"),
     "joins 0": ("join", "joins 1", "joins 1"),
@@ -26,6 +33,8 @@ WAITS = {
     "read waiter": ("mutex", "read", "read holder"),
     "socket waiter": ("mutex", "socket", "socket holder"),
     "chain waiter": ("mutex", "chain", "chain holder"),
+    "middle waiter": ("mutex", "middle", "middle holder"),
+    "middle holder": ("mutex", "chain", "chain holder"),
     "chain holder": ("queue_pop", "chain queue", None),
     "ended waiter": ("mutex", "ended", None),
     "empty 0": ("queue_pop", "empty", None),
@@ -49,6 +58,8 @@ DEADLOCKS = [
     ["mixed holder", "mixed waiter"],
     ["monitors 0", "monitors 1"],
     ["three 0", "three 1", "three 2"],
+    ["three joins 0", "three joins 1", "three joins 2"],
+    ["three monitors 0", "three monitors 1", "three monitors 2"],
     ["two 0", "two 1"],
 ]
 DUMPS, DUMPS_OF_SOAK = 50, 10_000  # of a program without a deadlock
@@ -150,7 +161,8 @@ def test_text(ruby, start, rbdump):
     assert done.returncode == 0, done.stderr
     head = done.stdout[: done.stdout.index("\nThread ")]
     objects = {name: address(told) for name, told in target.ready["objects"].items()}
-    assert head.count("\nDeadlock of 2\n") == 4 + ("monitors 0" in objects) - 1 and head.count("\nDeadlock of 3\n") == 2
+    monitors = "monitors 0" in objects
+    assert head.count("\nDeadlock of 2\n") == 3 + monitors and head.count("\nDeadlock of 3\n") == 3 + monitors
     assert "\nDeadlock: the holder of a lock has ended\n" in head
     assert re.search(rf'thread \d+ "two 0" waits for Thread::Mutex {objects["two 1"]}, held by thread \d+ "two 1" since \S*locks\.rb:\d+:in \'', head)
     chain = rf"""
@@ -158,6 +170,19 @@ def test_text(ruby, start, rbdump):
   -> thread \1 "chain holder" waits for an element of Thread::Queue {objects["chain queue"]} \(empty\)
 """
     assert re.search(chain, done.stdout), done.stdout
+    two_links = rf"""
+  waits for Thread::Mutex {objects["middle"]}, held by thread (\d+) "middle holder" since .*
+  -> thread \1 "middle holder" waits for Thread::Mutex {objects["chain"]}, held by thread (\d+) "chain holder" since .*
+  -> thread \2 "chain holder" waits for an element of Thread::Queue {objects["chain queue"]} \(empty\)
+"""
+    assert re.search(two_links, done.stdout), done.stdout
+    behind = rf"""
+  waits for Thread::Mutex {objects["two 0"]}, held by thread (\d+) "two 0" since .*
+  -> thread \1 "two 0" waits for .*
+  -> a deadlock
+"""
+    assert re.search(behind, done.stdout), done.stdout
+    assert '"behind"' not in head
     assert re.search(r'held by thread (\d+) "read holder" since .*\n  -> thread \1 "read holder" is blocked, at .*, in IO#read\n', done.stdout)
 
 

@@ -62,13 +62,24 @@ def held(name, top, lock = mutex(name))
   [holder, subject("#{name} waiter", "lock") { meeting.meet; lock.lock }]
 end
 
-circle("two", [mutex("two 0"), mutex("two 1")])
+two = [mutex("two 0"), mutex("two 1")]
+circle("two", two)
 circle("three", [mutex("three 0"), mutex("three 1"), mutex("three 2")])
-circle("monitors", Array.new(2) { |i| told("monitors #{i}", Monitor.new) }) if defined?(Monitor)
+if defined?(Monitor)
+  circle("monitors", Array.new(2) { |i| told("monitors #{i}", Monitor.new) })
+  circle("three monitors", Array.new(3) { |i| told("three monitors #{i}", Monitor.new) })
+end
+
+# One that is in no circle, and waits for one that is.
+subject("behind", "lock") { sleep 0.001 until two[0].locked?; two[0].lock }
 
 JOINED = Array.new(2) { Thread::Queue.new }
 pair = Array.new(2) { |i| subject("joins #{i}", /join|value/) { i == 0 ? JOINED[i].pop.join : JOINED[i].pop.value } }
 pair.each_with_index { |thread, i| told("joins #{i}", thread); JOINED[1 - i] << thread }
+
+THREE_JOINED = Array.new(3) { Thread::Queue.new }
+three = Array.new(3) { |i| subject("three joins #{i}", "join") { THREE_JOINED[i].pop.join } }
+three.each_with_index { |thread, i| told("three joins #{i}", thread); THREE_JOINED[i - 1] << thread }
 
 # One waits for the end of a thread that wants what the first holds.
 OTHER = Thread::Queue.new
@@ -91,7 +102,10 @@ held("sleep", "sleep") { sleep 3600.5 }
 held("read", "read") { READ.read }
 SOCKETS = defined?(UNIXSocket) ? UNIXSocket.pair : []
 held("socket", "recv") { SOCKETS[0].recv(1) } if defined?(UNIXSocket)
-held("chain", "pop") { told("chain queue", Thread::Queue.new).pop }
+# Two links: the holder of one lock waits for another, whose holder waits for nobody in particular.
+chain = mutex("chain")
+held("chain", "pop", chain) { told("chain queue", Thread::Queue.new).pop }
+held("middle", "lock") { sleep 0.001 until chain.locked?; chain.lock }
 
 unless RUBY_VERSION < "3.0" # before, a Mutex belongs to a thread
   ended = mutex("ended")
