@@ -14,7 +14,7 @@ import pytest
 from conftest import note_not_applicable
 from harness.core import gcore_of, read_core
 from harness.dump import dump, run
-from harness.process import children_of, innermost, is_untouched, status, task_states, wait_until
+from harness.process import children_of, family, innermost, is_untouched, name_of, status, task_states, wait_until
 from harness.target import TARGETS
 
 CALLS = TARGETS / "calls"
@@ -75,8 +75,16 @@ def known_here(facts, pid):
     if facts.get("process") == "self":
         facts["process"] = pid
     if "ends" in facts:
-        facts["ends"] = [{**end, "process": pid, "name": pathlib.Path(f"/proc/{pid}/comm").read_text().strip()} for end in facts["ends"]]
+        found = [end for told in facts["ends"] for end in ends_here(told, pid)]
+        facts["ends"] = sorted(found, key=lambda end: end["process"])
     return facts
+
+
+def ends_here(told, pid):
+    """An end that the program has, or all of its children: with who has it, as they are here."""
+    processes = [pid] if told["process"] == "self" else family(pid)[1:]
+    assert processes
+    return [{**told, "process": process, "name": name_of(process)} for process in processes]
 
 
 # ss calls states so; it abbreviates nothing else that is open here.

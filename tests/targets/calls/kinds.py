@@ -109,6 +109,28 @@ def pipes(folder):
     add("fifo-write", writes, "fifo", path=str(folder / "fifo"), access="write", nonblocking=None, ends=end(reads))
 
 
+def ends_of_others():
+    """Other processes have the other ends: as root, one in a pid namespace of its own, and the one that has made it."""
+    reads, writes = os.pipe()
+    shared_reads, shared_writes = os.pipe()
+    one, other = socket.socketpair()
+    theirs = [writes, shared_writes, other.fileno()]
+    enter = ["unshare", "--pid", "--fork", "--kill-child"] if os.geteuid() == 0 else []
+    program = [sys.executable, "-c", "import sys; print(1, flush=True); sys.stdin.read()"]
+    child = subprocess.Popen([*enter, *program], pass_fds=theirs, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
+    keep.append(child)
+    # It ends once the Ruby has ended, which alone has the other end.
+    os.set_inheritable(child.stdin.fileno(), True)
+    os.close(writes)
+    add("pipe-of-others", reads, "pipe", access="read", ends=[{"process": "others", "fd": writes}])
+    both = [{"process": "self", "fd": shared_writes}, {"process": "others", "fd": shared_writes}]
+    add("pipe-of-several", shared_reads, "pipe", access="read", ends=both)
+    os.set_inheritable(shared_writes, True)
+    add("pair-of-others", one, "socket", type="stream", state="connected", ends=[{"process": "others", "fd": other.fileno()}])
+    other.close()
+
+
 def text_of(address):
     return f"[{address[0]}]:{address[1]}" if ":" in address[0] else f"{address[0]}:{address[1]}"
 
@@ -260,6 +282,7 @@ def main():
         detached(folder)
     terminals()
     pipes(folder)
+    ends_of_others()
     tcp("tcp4", socket.AF_INET, "127.0.0.1")
     try_to(tcp, "tcp6", socket.AF_INET6, "::1")
     try_to(mapped)
