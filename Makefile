@@ -268,7 +268,7 @@ soak: packages-bench
 	@$(MAKE) --no-print-directory unit FUZZ_RUNS=5000000 FUZZ_RECORDING_RUNS=100000 FUZZ_HEAP_RUNS=100000
 	tests/rubies/build --soak
 	$(PYTEST) --soak tests
-	set -e; for program in children waking pool stops kills nearest names; do /usr/bin/python3 bench/$$program.py; done
+	set -e; for program in children waking pool stops kills nearest names pauses; do /usr/bin/python3 bench/$$program.py; done
 
 # ---- quality
 
