@@ -63,6 +63,7 @@ struct error *mixed_create(const struct mixed_options *options, struct target *t
 		return error;
 	}
 	memory_recycle(walker->text);
+	mixed->facts = (struct merge_facts){.module = module, .code = walker->code, .text = walker->text};
 	*ret = mixed;
 	return NULL;
 }
@@ -79,8 +80,7 @@ void mixed_destroy(struct mixed *mixed)
 	perf_map_destroy(mixed->names.perf_map);
 	address_map_clear(&mixed->vm_stacks);
 	address_map_clear(&mixed->of_fibers);
-	addresses_clear(&mixed->calls_c);
-	addresses_clear(&mixed->calls_loop);
+	merge_facts_clear(&mixed->facts);
 	sleepers_clear(&mixed->sleepers);
 	free(mixed->copies);
 	free(mixed->fibers);

@@ -5,6 +5,7 @@
 #define RBDUMP_MIXED_PARTS_H
 
 #include "base/addresses.h"
+#include "mixed/describe.h"
 #include "mixed/mixed_options.h"
 #include "mixed/native_names.h"
 #include "mixed/native_walk.h"
@@ -19,7 +20,7 @@ struct mixed {
 	uint64_t mapped; /* the hash of the target's executable mappings, at the time when their files were opened */
 	struct native_walker walker;
 	struct native_names names;
-	uint64_t loop; /* where the function that interprets code begins; 0: not known */
+	struct merge_facts facts;
 	size_t functions_left;
 	struct sleepers sleepers; /* the threads whose stacks were copied before the pause */
 	size_t *copies;		  /* for each native thread of the target: the index of the copy of its stack */
@@ -29,8 +30,6 @@ struct mixed {
 	struct address_map of_fibers; /* maps each rb_fiber_t to its index in `fibers` */
 	uint64_t *fibers;	      /* the suspended fibers, in the order in which their stacks are copied */
 	size_t nr_fibers, fibers_capacity;
-	struct addresses calls_c;    /* functions that call methods in C */
-	struct addresses calls_loop; /* functions that have called the function that interprets code */
 };
 
 /* Notes where the VM stacks are, because native stacks can contain them. Returns false if there is not enough memory. */

@@ -64,7 +64,8 @@ struct capture_options {
 	/* The read end of a pipe; used only if `source->in_kernel` is set. The write end of the pipe is closed after
 	   `control->stop` has been set. */
 	int end_fd;
-	bool native, kernel_frames; /* as in struct record_options */
+	enum native_copies native; /* these two: as in struct record_options */
+	bool kernel_frames;
 };
 
 enum capture_what {

@@ -5,6 +5,7 @@
 #define RBDUMP_RECORD_OPTIONS_H
 
 #include "report/report.h"
+#include "sampling/sampler_options.h"
 #include "sampling/source.h"
 
 struct record_options {
@@ -19,10 +20,13 @@ struct record_options {
 	double rotate_s;
 	const struct source *source; /* NULL: use the best source that is allowed (mode auto) */
 	/*
-	 * `native`: record native frames (sampling/native_frames.h). `kernel_frames`: also record the kernel's
-	 * functions. `native` is not possible in the mode `unpaused`; `kernel_frames` needs the mode `kernel`.
+	 * `native`: which native frames to record. NATIVE_INNERMOST: those inside of the innermost frame of Ruby
+	 * (sampling/native_frames.h). NATIVE_WHOLE: all of them (sampling/mixed_stack.h). `kernel_frames`: also record
+	 * the kernel's functions. Native frames are not possible in the mode `unpaused`; NATIVE_WHOLE needs the mode
+	 * `paused`, and `kernel_frames` the mode `kernel`.
 	 */
-	bool native, kernel_frames;
+	enum native_copies native;
+	bool kernel_frames;
 	bool children;
 	/* Record all Ruby processes that rbdump can see on this machine. In this case, there are no pids and no
 	   command. */

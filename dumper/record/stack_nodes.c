@@ -101,8 +101,10 @@ static struct stack_node decode(struct stack_nodes *nodes, struct profile *table
 {
 	bool holds;
 	struct trace_thread stack = decoder_decode(decoder, seen->sample, &holds);
+	const bool is_mixed = seen->mixed && is_shown(stack.verdict);
 	struct stack_node ret = {
-	    .node = stacks_add(tables, &nodes->functions, &stack),
+	    .node = is_mixed ? stacks_add_mixed(tables, &nodes->functions, &stack, seen->mixed)
+			     : stacks_add(tables, &nodes->functions, &stack),
 	    .verdict = (uint8_t)stack.verdict,
 	};
 
@@ -154,7 +156,7 @@ static struct stack_node of_slot(struct stack_nodes *nodes, struct profile *tabl
 }
 
 /* Adds the native frames inside of a stack. */
-static void add_native(struct stack_nodes *nodes, struct profile *tables, const struct native_stack *native,
+static void add_native(struct stack_nodes *nodes, struct profile *tables, const struct inner_functions *native,
 		       struct stack_node *to)
 {
 	const uint32_t node = stacks_add_native(tables, &nodes->functions, to->node, native);

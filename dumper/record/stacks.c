@@ -1,5 +1,7 @@
 #include "record/stacks.h"
 
+#include <stdlib.h>
+
 #include "base/text.h"
 
 /* Set in the key of a native function: addresses in the program's half of the address space have not this bit. */
@@ -110,8 +112,51 @@ static uint32_t native_function(struct profile *tables, struct stacks_functions 
 	return functions->of[at].function;
 }
 
+/* A native function, or a frame of Ruby. */
+struct mixed_item {
+	const struct native_frame *native; /* NULL: `ruby` is set */
+	const struct trace_frame *ruby;
+};
+
+/* Puts the frames of Ruby in their places among the native functions. Returns how many items there are. */
+static size_t place_frames(const struct trace_thread *stack, const struct mixed_stack *mixed, struct mixed_item *ret)
+{
+	size_t count = 0, shown = 0;
+
+	for (size_t i = 0; i < mixed->count; i++) {
+		const struct mixed_frame *frame = &mixed->of[i];
+
+		/* Some control frames are not shown. */
+		if (frame->native)
+			ret[count++] = (struct mixed_item){.native = &frame->function};
+		else if (shown < stack->nr_frames && stack->frames[shown].address == frame->cfp)
+			ret[count++] = (struct mixed_item){.ruby = &stack->frames[shown++]};
+	}
+	/* Frames can be in another order than control frames (resolve.h). */
+	while (shown < stack->nr_frames)
+		ret[count++] = (struct mixed_item){.ruby = &stack->frames[shown++]};
+	return count;
+}
+
+uint32_t stacks_add_mixed(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack,
+			  const struct mixed_stack *mixed)
+{
+	struct mixed_item *items = calloc(mixed->count + stack->nr_frames + 1, sizeof(*items));
+	uint32_t node = items ? 0 : UINT32_MAX;
+
+	if (items && stack->verdict == VERDICT_TRUNCATED)
+		node = add_mark_below(tables, node, validate_verdict_name(VERDICT_TRUNCATED), stack->reason);
+	if (items && mixed->cut && node != UINT32_MAX)
+		node = add_mark_below(tables, node, "native frames missing", REASON_NONE);
+	for (size_t i = items ? place_frames(stack, mixed, items) : 0; i-- > 0 && node != UINT32_MAX;)
+		node = items[i].native ? add_frame(tables, node, native_function(tables, functions, items[i].native), 0)
+				       : add_trace_frame(tables, functions, node, items[i].ruby);
+	free(items);
+	return node;
+}
+
 uint32_t stacks_add_native(struct profile *tables, struct stacks_functions *functions, uint32_t node,
-			   const struct native_stack *native)
+			   const struct inner_functions *native)
 {
 	if (native->cut)
 		node = add_mark_below(tables, node, "native frames missing", REASON_NONE);

@@ -5,7 +5,7 @@
 #define RBDUMP_STACKS_H
 
 #include "recording/profile.h"
-#include "sampling/native_frames.h"
+#include "sampling/mixed_stack.h"
 #include "trace/trace.h"
 
 /*
@@ -28,6 +28,10 @@ struct stacks_functions {
  */
 uint32_t stacks_add(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack);
 
+/* The same for a complete or truncated stack, with all native functions in their places among the frames of Ruby. */
+uint32_t stacks_add_mixed(struct profile *tables, struct stacks_functions *functions, const struct trace_thread *stack,
+			  const struct mixed_stack *mixed);
+
 /*
  * Adds a frame named "(torn: window)" to a stack, as the new innermost frame. This frame stands for a frame that Ruby
  * may not have written completely when the stack was copied. `node` is the node of the stack before the call. Returns
@@ -41,7 +45,7 @@ uint32_t stacks_add_window(struct profile *tables, uint32_t node);
  * memory.
  */
 uint32_t stacks_add_native(struct profile *tables, struct stacks_functions *functions, uint32_t node,
-			   const struct native_stack *native);
+			   const struct inner_functions *native);
 
 /*
  * Adds one frame in place of a missing stack. Returns the node of the frame; UINT32_MAX if there is not enough memory.

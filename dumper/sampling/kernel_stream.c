@@ -37,7 +37,7 @@ struct kernel_stream {
 	struct old_objects *old;
 	struct sample sample;
 	struct native_frames *native; /* NULL: native frames are not wanted */
-	struct native_stack native_stack;
+	struct inner_functions native_stack;
 	struct time_slots slots;
 	struct kernel_threads threads;
 
@@ -582,7 +582,7 @@ struct error *kernel_stream_create(const struct session *session, const struct k
 		error = kernel_process_facts(&session->ruby, stream->sample.copy, &stream->facts);
 	if (!error)
 		kernel_current_find(session, &stream->facts);
-	if (!error && options->native)
+	if (!error && options->native != NATIVE_NONE)
 		error = native_frames_create(session, options->kernel_frames, &stream->native);
 	if (stream->native)
 		native_frames_facts(stream->native, &stream->facts);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "kernel/maps.h"
+#include "sampling/sampler_options.h"
 #include "sampling/stream.h"
 #include "session/session.h"
 
@@ -21,7 +22,7 @@ struct kernel_stream_options {
 	int end_fd;		 /* poll(2) reports this descriptor when `*stop` is not 0; -1: no descriptor */
 	double max_cpu;		 /* the CPU time limit, as in struct sampling_loop_options */
 	const _Atomic uint32_t *samplers;
-	bool native;	    /* whether observations have native frames (native_frames.h) */
+	enum native_copies native; /* whether observations have native frames (native_frames.h) */
 	bool kernel_frames; /* whether native frames include the kernel's own functions; used only if `native` is set */
 };
 

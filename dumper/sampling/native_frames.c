@@ -232,14 +232,14 @@ static bool find_innermost(struct native_frames *frames, const struct sample *sa
 
 /* ---- functions of the kernel */
 
-static void add_frame(struct native_stack *stack, uint64_t start, const char *name, const char *file)
+static void add_frame(struct inner_functions *stack, uint64_t start, const char *name, const char *file)
 {
 	if (name && file)
 		stack->of[stack->count++] = (struct native_frame){.start = start, .name = name, .file = file};
 }
 
 static void take_kernel(const struct native_frames *frames, const uint64_t *addresses, size_t count,
-			struct native_stack *ret)
+			struct inner_functions *ret)
 {
 	size_t first = 0;
 	uint64_t start = 0;
@@ -279,7 +279,7 @@ enum reached { NOTHING, GENERATED_CODE, INTERPRETER };
 
 /* Adds the functions up to the interpreter, or up to code that a JIT compiler has made. */
 static enum reached take_functions(struct native_frames *frames, struct unwind_registers registers,
-				   const struct unwind_memory *memory, struct native_stack *ret)
+				   const struct unwind_memory *memory, struct inner_functions *ret)
 {
 	for (size_t i = 0; i < NATIVE_FRAMES_MAX; i++) {
 		const struct machine_function function =
@@ -302,7 +302,7 @@ static enum reached take_functions(struct native_frames *frames, struct unwind_r
 }
 
 /* How many of the functions there are up to the innermost one that begins at an address; `first` if there is none. */
-static size_t end_of(const struct native_stack *stack, size_t first, uint64_t function)
+static size_t end_of(const struct inner_functions *stack, size_t first, uint64_t function)
 {
 	for (size_t i = first; function != 0 && i < stack->count; i++)
 		if (stack->of[i].start == function)
@@ -311,7 +311,7 @@ static size_t end_of(const struct native_stack *stack, size_t first, uint64_t fu
 }
 
 /* The first function from `first` on that is known to call methods in C; the number of all if there is none. */
-static size_t find_call(const struct native_frames *frames, const struct native_stack *stack, size_t first)
+static size_t find_call(const struct native_frames *frames, const struct inner_functions *stack, size_t first)
 {
 	while (first < stack->count && !has(&frames->calls_c, stack->of[first].start) &&
 	       !(is_in_ruby(frames, stack->of[first].start) && machine_calls_c(stack->of[first].name)))
@@ -320,7 +320,7 @@ static size_t find_call(const struct native_frames *frames, const struct native_
 }
 
 /* Keeps only the innermost function, and the mark that others are missing. */
-static void keep_innermost(struct native_stack *stack, size_t first)
+static void keep_innermost(struct inner_functions *stack, size_t first)
 {
 	if (stack->count > first)
 		stack->count = first + 1;
@@ -328,7 +328,7 @@ static void keep_innermost(struct native_stack *stack, size_t first)
 }
 
 /* Between the outermost occurrence of a method's function and the interpreter are the functions that call methods. */
-static void learn_calls(struct native_frames *frames, const struct native_stack *stack, uint64_t function)
+static void learn_calls(struct native_frames *frames, const struct inner_functions *stack, uint64_t function)
 {
 	for (size_t i = stack->count; i-- > 0 && stack->of[i].start != function;)
 		if (is_in_ruby(frames, stack->of[i].start))
@@ -341,7 +341,7 @@ static void learn_calls(struct native_frames *frames, const struct native_stack 
  * the method has left its frame to another function, or is just being called, or has just returned.
  */
 static void end_at_method(struct native_frames *frames, const struct innermost *innermost, size_t first,
-			  enum reached reached, struct native_stack *ret)
+			  enum reached reached, struct inner_functions *ret)
 {
 	const size_t end = end_of(ret, first, function_of(frames, innermost->method));
 	const size_t call = find_call(frames, ret, first);
@@ -364,7 +364,7 @@ static void end_at_method(struct native_frames *frames, const struct innermost *
 
 /* The functions inside of a frame of Ruby code. If the frame was only just made, those of its callers would be shown. */
 static void end_at_code(struct native_frames *frames, const struct innermost *innermost, size_t first,
-			enum reached reached, struct native_stack *ret)
+			enum reached reached, struct inner_functions *ret)
 {
 	const bool known = frames->loop.count > 0;
 
@@ -378,7 +378,8 @@ static void end_at_code(struct native_frames *frames, const struct innermost *in
 
 /* Adds the functions of the program to those of the kernel. */
 static void take(struct native_frames *frames, const struct innermost *innermost,
-		 const struct unwind_registers *registers, const struct unwind_memory *memory, struct native_stack *ret)
+		 const struct unwind_registers *registers, const struct unwind_memory *memory,
+		 struct inner_functions *ret)
 {
 	const size_t first = ret->count;
 	const enum reached reached = take_functions(frames, *registers, memory, ret);
@@ -389,7 +390,7 @@ static void take(struct native_frames *frames, const struct innermost *innermost
 		end_at_code(frames, innermost, first, reached, ret);
 }
 
-void native_frames_take(struct native_frames *frames, const struct sample *sample, struct native_stack *ret)
+void native_frames_take(struct native_frames *frames, const struct sample *sample, struct inner_functions *ret)
 {
 	const struct native_copy *copy = &sample->native;
 	const struct unwind_memory memory = {

@@ -41,7 +41,7 @@ struct native_frame {
 	const char *file; /* the path of the file that contains the function; "[kernel]" for a function of the kernel */
 };
 
-struct native_stack {
+struct inner_functions {
 	struct native_frame of[NATIVE_FRAMES_MAX + KERNEL_FUNCTIONS_MAX]; /* the innermost function is first */
 	size_t count;
 	bool cut; /* functions are missing between the outermost function in `of` and the innermost Ruby frame */
@@ -71,7 +71,7 @@ void native_frames_facts(const struct native_frames *frames, struct kernel_facts
  * sample has no copy of the native stack, the result is empty. A sample from source_asleep has only two registers, and
  * no functions of the kernel. So some native frames of such a sample can be missing.
  */
-void native_frames_take(struct native_frames *frames, const struct sample *sample, struct native_stack *ret);
+void native_frames_take(struct native_frames *frames, const struct sample *sample, struct inner_functions *ret);
 
 /*
  * Forgets which C function implements each method, and reads the mappings of the process again. Call this function from

@@ -8,7 +8,8 @@
 #include "check/sample_state.h"
 #include "sampling/sample.h"
 
-struct native_stack;
+struct inner_functions;
+struct mixed_stack;
 
 /* An observation of one thread in one round of sampling. */
 struct observation {
@@ -54,8 +55,10 @@ struct observation {
 	bool keeps, of_kept;
 	uint32_t kept;
 	bool estimated; /* the stack was copied before or after the time of this observation (time_line.h) */
-	const struct native_stack *native; /* the native frames of the stack (sampling/native_frames.h); NULL: none */
-	struct cached_stack stack;	   /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */
+	const struct inner_functions
+	    *native;			 /* the native frames of the stack (sampling/native_frames.h); NULL: none */
+	const struct mixed_stack *mixed; /* all frames in their order (sampling/mixed_stack.h); NULL: not wanted */
+	struct cached_stack stack;	 /* the entry of the stack in `cache`; CACHE_NONE if the stack has no entry */
 	struct stack_cache *cache;
 	uint64_t collections; /* how many garbage collections had begun at the time of the observation; 0: not known */
 

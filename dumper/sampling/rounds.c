@@ -244,7 +244,7 @@ static bool take_asleep(struct rounds *rounds, struct watched *watched, const st
 {
 	sampler_take(rounds->sampler, &source_asleep, &watched->subject, true, sample);
 	/* The kernel does not tell where a thread is that is about to run. */
-	if (rounds->options.native && sample->copied && sample->native.registers.known == 0)
+	if (rounds->options.native != NATIVE_NONE && sample->copied && sample->native.registers.known == 0)
 		return false;
 	return task_sleeps_on(&watched->subject.task, look) && is_settled(sample);
 }
@@ -317,7 +317,7 @@ static struct observation begin_observation(const struct rounds *rounds, const s
 static bool hand_on_stack(struct rounds *rounds, struct observation *seen)
 {
 	seen->stack = seen->sample->cache.entry;
-	if (seen->sample->cache.result == CACHE_HIT && !rounds->options.native)
+	if (seen->sample->cache.result == CACHE_HIT && rounds->options.native == NATIVE_NONE)
 		seen->sample = NULL;
 	return observation_queue_add(rounds->queue, seen);
 }

@@ -13,6 +13,7 @@
 #define RBDUMP_ROUNDS_H
 
 #include "sampling/observation_queue.h"
+#include "sampling/sampler_options.h"
 #include "sampling/source.h"
 
 struct rounds;
@@ -22,10 +23,10 @@ struct rounds_options {
 	const struct source *source; /* the source for running threads */
 	struct timespec origin;	     /* time 0 of all observations, by CLOCK_MONOTONIC */
 	/*
-	 * Whether samples have copies of native stacks, for native frames (native_frames.h). If true, even the
-	 * observation of a cache hit has a sample.
+	 * What samples have of native stacks. For NATIVE_INNERMOST, even the observation of a cache hit has a sample
+	 * (native_frames.h). For NATIVE_WHOLE, stacks are not cached (mixed_stack.h).
 	 */
-	bool native;
+	enum native_copies native;
 };
 
 /* The session and the queue must outlive the struct rounds. Returns NULL if there is not enough memory. */

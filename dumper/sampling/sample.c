@@ -46,7 +46,8 @@ static enum stack_copy_parts parts_of(const struct sample *sample, bool again)
 size_t sample_packed_length(const struct sample *sample, bool again)
 {
 	return in_sixteens(sizeof(*sample)) + in_sixteens(sizeof(*sample->walked)) + frames_length(sample) +
-	       in_sixteens(sample->native.length) + stack_copy_packed_length(sample->copy, parts_of(sample, again));
+	       in_sixteens(sample->native.length + sample->native.outer_length) +
+	       stack_copy_packed_length(sample->copy, parts_of(sample, again));
 }
 
 struct sample *sample_pack(const struct sample *sample, bool again, void *room)
@@ -68,8 +69,8 @@ struct sample *sample_pack(const struct sample *sample, bool again, void *room)
 	packed->native.nr_functions = 0;
 	packed->native.bytes = next;
 	if (sample->native.length > 0)
-		memcpy(next, sample->native.bytes, sample->native.length);
-	next += in_sixteens(sample->native.length);
+		memcpy(next, sample->native.bytes, sample->native.length + sample->native.outer_length);
+	next += in_sixteens(sample->native.length + sample->native.outer_length);
 	packed->copy = stack_copy_pack(sample->copy, parts_of(sample, again), next);
 	return packed;
 }

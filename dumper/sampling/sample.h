@@ -67,6 +67,10 @@ struct sample_cache {
  */
 #define NATIVE_COPY_MAX 8192u
 
+/* For NATIVE_WHOLE: at most this many bytes are copied up to the VM stack, and beyond it. */
+#define NATIVE_WHOLE_MAX (256u << 10)
+#define NATIVE_OUTER_MAX (16u << 10)
+
 /*
  * The data from which native frames are found (native_frames.h). `bytes` and `functions` point to memory of the
  * sampler, or to a record of the kernel. Memory of the sampler is valid until the next sample is taken. A record of the
@@ -76,7 +80,13 @@ struct native_copy {
 	struct unwind_registers registers; /* if `registers.known` is 0, there is no copy */
 	const uint8_t *bytes;		   /* the innermost part of the native stack; begins at the stack pointer */
 	size_t length;			   /* in bytes; 0: the stack could not be read */
-	const uint64_t *functions;	   /* addresses in functions of the kernel; the innermost function is first */
+	/*
+	 * For NATIVE_WHOLE: the part beyond the VM stack, if the VM stack is in the native stack. Its bytes follow those
+	 * of the innermost part.
+	 */
+	uint64_t outer_start;
+	size_t outer_length;
+	const uint64_t *functions; /* addresses in functions of the kernel; the innermost function is first */
 	size_t nr_functions;
 };
 

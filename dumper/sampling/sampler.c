@@ -43,13 +43,15 @@ struct sampler *sampler_create(const struct session *session, const struct sampl
 	sampler->session = session;
 	sampler->options = *options;
 	sampler->late_ns = LATE_MIN_NS;
+	sampler->native =
+	    calloc(1, NATIVE_READ_MAX + (options->native == NATIVE_WHOLE ? NATIVE_WHOLE_MAX + NATIVE_OUTER_MAX : 0));
 	placement_init(&sampler->placement);
 	find_ruby(sampler);
 	remote_reads_init(&sampler->remote_reads);
 	/* The store order is learned from steps. */
 	if (options->on_torn == ON_TORN_STEP)
 		sampler->store_order = store_order_create(session);
-	if ((options->on_torn == ON_TORN_STEP && !sampler->store_order) ||
+	if (!sampler->native || (options->on_torn == ON_TORN_STEP && !sampler->store_order) ||
 	    !copy_check_init(&sampler->check, &session->ruby, session->target)) {
 		sampler_destroy(sampler);
 		return NULL;
@@ -65,6 +67,7 @@ void sampler_destroy(struct sampler *sampler)
 	store_order_destroy(sampler->store_order);
 	copy_check_clear(&sampler->check);
 	free(sampler->fingerprint.words);
+	free(sampler->native);
 	stack_clear(&sampler->walked);
 	free(sampler);
 }
@@ -122,7 +125,9 @@ enum cache_result sampler_look_up(struct sampler *sampler, struct sample *sample
 	then = stack_copy_collections(sample->copy, &sampler->check.ruby);
 	sample->cache.collecting = then.collecting;
 	sample->cache.collections = then.begun;
-	if (fingerprint_take(&sampler->check.ruby, sample->copy, of, &sampler->fingerprint))
+	/* Native functions are found among all frames, which a cached stack does not have. */
+	if (sampler->options.native != NATIVE_WHOLE &&
+	    fingerprint_take(&sampler->check.ruby, sample->copy, of, &sampler->fingerprint))
 		sample->cache.result =
 		    stack_cache_find(sampler->cache, &then, &sampler->fingerprint, enters, &sample->cache.entry);
 	sample->checked = sample->cache.result == CACHE_HIT;
@@ -201,21 +206,49 @@ void sampler_copy_objects(struct sampler *sampler, struct sample *sample)
 		sample->reason = REASON_COLLECTED;
 }
 
-size_t sampler_read_native(struct sampler *sampler, pid_t tid, uint64_t sp, size_t length)
+/* How much of the innermost part of native stacks is read. */
+static size_t native_length(enum native_copies native)
 {
-	struct iovec local = {sampler->native, length}, remote = {(void *)sp, length};
-	const ssize_t result = process_vm_readv(tid, &local, 1, &remote, 1, 0);
-
-	return result > 0 ? (size_t)result : 0;
+	return native == NATIVE_WHOLE ? NATIVE_WHOLE_MAX : native == NATIVE_INNERMOST ? NATIVE_COPY_MAX : 0;
 }
 
-void sampler_note_native(const struct sampler *sampler, const struct unwind_registers *registers, size_t length,
-			 struct sample *sample)
+struct native_read sampler_read_native(struct sampler *sampler, const struct stack_extent *extent, pid_t tid,
+				       uint64_t sp, size_t least)
 {
+	const bool whole = sampler->options.native == NATIVE_WHOLE;
+	const size_t wanted = native_length(sampler->options.native);
+	size_t length = wanted > least ? wanted : least, parts = 1;
+	struct iovec local, remote[2];
+	ssize_t result;
+
+	if (length == 0)
+		return (struct native_read){0};
+	/* Up to 3.2, a thread's VM stack is in its native stack (thread.c, thread_start_func_2()), and a fiber's always. */
+	if (whole && extent->vm_stack > sp && extent->vm_stack - sp < length) {
+		length = extent->vm_stack - sp;
+		remote[parts++] = (struct iovec){(void *)extent->end, NATIVE_OUTER_MAX};
+	}
+	remote[0] = (struct iovec){(void *)sp, length};
+	local = (struct iovec){sampler->native, length + (parts > 1 ? NATIVE_OUTER_MAX : 0)};
+	result = process_vm_readv(tid, &local, 1, remote, parts, 0);
+	if (result <= 0)
+		return (struct native_read){0};
+	if ((size_t)result <= length)
+		return (struct native_read){.length = (size_t)result};
+	return (struct native_read){length, extent->end, (size_t)result - length};
+}
+
+void sampler_note_native(const struct sampler *sampler, const struct unwind_registers *registers,
+			 const struct native_read *read, struct sample *sample)
+{
+	const size_t most = native_length(sampler->options.native);
+
 	sample->native = (struct native_copy){
 	    .registers = *registers,
 	    .bytes = (const uint8_t *)sampler->native,
-	    .length = length < NATIVE_COPY_MAX ? length : NATIVE_COPY_MAX,
+	    .length = read->length < most ? read->length : most,
+	    .outer_start = read->outer_start,
+	    .outer_length = read->outer_length,
 	};
 }
 

@@ -15,6 +15,12 @@ enum on_torn {
 	ON_TORN_WAYS
 };
 
+enum native_copies {
+	NATIVE_NONE,
+	NATIVE_INNERMOST, /* at most NATIVE_COPY_MAX bytes of the innermost part */
+	NATIVE_WHOLE,	  /* all, but not the VM stack that may be in it, and at most NATIVE_WHOLE_MAX bytes */
+};
+
 /* The name of an `on_torn` value on the command line, for example "step". */
 const char *on_torn_name(enum on_torn on_torn);
 
@@ -25,8 +31,8 @@ struct sampler_options {
 	 */
 	long budget_us;
 	enum on_torn on_torn;
-	/* Whether source_paused and source_asleep also copy the innermost part of the native stack (sample.h). */
-	bool native;
+	/* What source_paused and source_asleep also copy of the native stack (sample.h). */
+	enum native_copies native;
 };
 
 #endif

@@ -12,7 +12,7 @@
 #include "sampling/source.h"
 #include "sampling/store_order.h"
 
-/* The size, in bytes, of the buffer for a native stack. */
+/* The most bytes of a native stack that are searched for saved registers. */
 #define NATIVE_READ_MAX 16384u
 
 struct sampler {
@@ -39,7 +39,7 @@ struct sampler {
 	 */
 	uint64_t late_ns;
 	uint64_t low, high; /* the file that contains Ruby is mapped at [low, high) */
-	uint64_t native[NATIVE_READ_MAX / 8];
+	uint64_t *native;   /* room for what is read of native stacks */
 };
 
 /* Copies the stack. If the extent does not contain the whole stack, copies the stack again, at most a few times. */
@@ -73,19 +73,27 @@ void sampler_copy_held(struct sampler *sampler, struct sample *sample);
  */
 void sampler_copy_objects(struct sampler *sampler, struct sample *sample);
 
-/*
- * Reads the innermost part of a native stack into `sampler->native`: `length` bytes, or fewer if the stack is shorter.
- * Returns how many bytes were read; 0 if the stack cannot be read.
- */
-size_t sampler_read_native(struct sampler *sampler, pid_t tid, uint64_t sp, size_t length);
+/* What was read of a native stack: the bytes in `sampler->native`, and behind them those beyond the VM stack. */
+struct native_read {
+	size_t length;
+	uint64_t outer_start;
+	size_t outer_length;
+};
 
 /*
- * Makes the sample refer to the part of the native stack that was read last.
- *   registers  the registers of the thread
- *   length     how many bytes were read; at most NATIVE_COPY_MAX of these bytes are used
+ * Reads a native stack into `sampler->native`, in one system call: what the options say, and at least `least` bytes of the
+ * innermost part, or fewer if the stack is shorter. Reads nothing if both are nothing.
+ *   extent  the Ruby stack of the thread
  */
-void sampler_note_native(const struct sampler *sampler, const struct unwind_registers *registers, size_t length,
-			 struct sample *sample);
+struct native_read sampler_read_native(struct sampler *sampler, const struct stack_extent *extent, pid_t tid,
+				       uint64_t sp, size_t least);
+
+/*
+ * Makes the sample refer to what was read last of a native stack.
+ *   registers  the registers of the thread
+ */
+void sampler_note_native(const struct sampler *sampler, const struct unwind_registers *registers,
+			 const struct native_read *read, struct sample *sample);
 
 /*
  * Notes why a try was rejected, and sleeps for `pause_ns` before the next try. During this sleep, the sampled thread

@@ -10,12 +10,14 @@
 #include "base/watchdog.h"
 #include "sampling/cpu_limit.h"
 #include "sampling/deadlines.h"
+#include "sampling/mixed_stack.h"
 #include "sampling/names_priority.h"
 #include "sampling/native_frames.h"
 #include "target/hold.h"
 
 /* How many bytes of samples the queue has room for: those of some hundred deep stacks. */
-#define QUEUE_BYTES (8u << 20)
+#define QUEUE_BYTES	  (8u << 20)
+#define QUEUE_WHOLE_BYTES (32u << 20) /* if they have their native stacks with them */
 
 /* How often native_frames_forget() is called. */
 #define FORGET_NS 5000000000L
@@ -28,8 +30,9 @@ struct sampling_loop {
 	struct sampling_loop_options options;
 	struct observation_queue *queue;
 	struct rounds *rounds;
-	struct native_frames *native; /* NULL: native frames are not wanted */
-	struct native_stack native_stack;
+	struct native_frames *native; /* NULL: not wanted, or only with all others */
+	struct mixed_stacks *mixed;   /* NULL: not all native functions are wanted */
+	struct inner_functions native_stack;
 	struct observation seen;      /* the last observation, with native frames */
 	struct timespec forgotten;    /* when native_frames_forget() was called last */
 	struct timespec period_start; /* when the period of the next round begins; 0: there was no round */
@@ -153,7 +156,16 @@ static const struct observation *add_native(struct sampling_loop *loop, const st
 		return seen;
 	if (elapsed_ns(&loop->forgotten) > FORGET_NS) {
 		clock_gettime(CLOCK_MONOTONIC, &loop->forgotten);
-		native_frames_forget(loop->native);
+		if (loop->mixed)
+			mixed_stacks_forget(loop->mixed);
+		else
+			native_frames_forget(loop->native);
+	}
+	if (loop->mixed) {
+		watchdog_reads(READING_NAMES);
+		seen->mixed = seen->sample ? mixed_stacks_take(loop->mixed, seen->sample) : NULL;
+		watchdog_has_read(READING_NAMES);
+		return seen;
 	}
 	/* If there is no sample, there was no room for it. */
 	loop->native_stack.count = 0;
@@ -179,7 +191,7 @@ static const struct observation *next(struct stream *stream, bool *timed_out)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until = plus_ns(until, 2 * DEADLINE_SLICE_NS);
 	seen = observation_queue_next(loop->queue, &until, timed_out);
-	return seen && loop->native ? add_native(loop, seen) : seen;
+	return seen && (loop->native || loop->mixed) ? add_native(loop, seen) : seen;
 }
 
 static void done(struct stream *stream)
@@ -222,6 +234,7 @@ static void destroy(struct stream *stream)
 
 	rounds_destroy(loop->rounds);
 	native_frames_destroy(loop->native);
+	mixed_stacks_destroy(loop->mixed);
 	observation_queue_destroy(loop->queue);
 	free(loop);
 }
@@ -246,10 +259,13 @@ struct error *sampling_loop_create(const struct session *session, const struct s
 		return error_no_memory();
 	loop->stream.operations = &operations;
 	loop->options = *options;
-	if (options->rounds.native)
+	if (options->rounds.native == NATIVE_INNERMOST)
 		error = native_frames_create(session, false, &loop->native);
+	else if (options->rounds.native == NATIVE_WHOLE)
+		error = mixed_stacks_create(session, &loop->mixed);
 	if (!error) {
-		loop->queue = observation_queue_create(QUEUE_BYTES, false);
+		loop->queue = observation_queue_create(
+		    options->rounds.native == NATIVE_WHOLE ? QUEUE_WHOLE_BYTES : QUEUE_BYTES, false);
 		loop->rounds = loop->queue ? rounds_create(session, &options->rounds, loop->queue) : NULL;
 		error = loop->rounds ? NULL : error_no_memory();
 	}

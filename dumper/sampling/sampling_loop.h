@@ -9,7 +9,7 @@
 #include "sampling/stream.h"
 
 struct sampling_loop_options {
-	struct rounds_options rounds; /* if `rounds.native` is set, observations have native frames */
+	struct rounds_options rounds; /* if `rounds.native` is not NATIVE_NONE, observations have native frames */
 	const _Atomic int *stop;      /* the loop ends when `*stop` is not 0 */
 	/* the CPU time limit for all sampling processes together, as a share of one CPU */
 	double max_cpu;
@@ -18,9 +18,10 @@ struct sampling_loop_options {
 
 /*
  * Creates a sampling loop. The session must outlive the loop. Fails if there is not enough memory, or if native frames
- * are wanted but native_frames_create() fails. The stream's end() returns true if a thread of the target did not stop
- * in time and the loop had no other reason to end. Such a thread stays traced until the sampling thread has ended
- * (target/tracee.h). So if end() returns true, call begin() again to run the loop in a new thread.
+ * are wanted but native_frames_create() or mixed_stacks_create() fails. The stream's end() returns true if a thread of
+ * the target did not stop in time and the loop had no other reason to end. Such a thread stays traced until the
+ * sampling thread has ended (target/tracee.h). So if end() returns true, call begin() again to run the loop in a new
+ * thread.
  */
 struct error *sampling_loop_create(const struct session *session, const struct sampling_loop_options *options,
 				   struct stream **ret);

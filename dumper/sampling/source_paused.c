@@ -57,16 +57,16 @@ static bool is_outside_ruby(const struct sampler *sampler, const struct tracee *
 	return tracee->registers.rip < sampler->low || tracee->registers.rip >= sampler->high;
 }
 
-/* Reads as much of the native stack of a stopped thread as is needed. Returns the number of bytes. */
-static size_t read_native(struct sampler *sampler, const struct tracee *tracee)
+/* Reads as much of the native stack of a stopped thread as is needed. */
+static struct native_read read_native(struct sampler *sampler, const struct tracee *tracee,
+				      const struct subject *subject)
 {
-	size_t length = sampler->options.native ? NATIVE_COPY_MAX : 0;
+	const bool is_searched = session_has_windows(sampler->session) && is_outside_ruby(sampler, tracee);
 
 	if (session_window(sampler->session, tracee->registers.rip))
-		return 0;
-	if (session_has_windows(sampler->session) && is_outside_ruby(sampler, tracee))
-		length = NATIVE_READ_MAX;
-	return length > 0 ? sampler_read_native(sampler, tracee->tid, tracee->registers.rsp, length) : 0;
+		return (struct native_read){0};
+	return sampler_read_native(sampler, &subject->extent, tracee->tid, tracee->registers.rsp,
+				   is_searched ? NATIVE_READ_MAX : 0);
 }
 
 /*
@@ -85,7 +85,7 @@ static const struct layout_window *find_window(const struct sampler *sampler, co
 	*interrupted = false;
 	if (window || !session_has_windows(session) || !is_outside_ruby(sampler, tracee))
 		return window;
-	for (size_t i = 1; i + SAVED_SELECTORS < length / 8; i++) {
+	for (size_t i = 1; i + SAVED_SELECTORS < (length < NATIVE_READ_MAX ? length : NATIVE_READ_MAX) / 8; i++) {
 		if ((words[i + SAVED_SELECTORS] & 0xffff) != USER_CODE_SELECTOR ||
 		    words[i + SAVED_RSP] <= tracee->registers.rsp)
 			continue;
@@ -107,17 +107,17 @@ static bool copy_stopped(struct sampler *sampler, struct tracee *tracee, struct 
 {
 	const enum on_torn on_torn = sampler->options.on_torn;
 	bool covered = sampler_copy(subject, sample, COPY_ONCE) == COPY_COVERED, interrupted = false;
-	size_t length;
+	struct native_read native;
 
 	if (!stopped_read_registers(tracee, subject, sample))
 		return false;
-	length = read_native(sampler, tracee);
-	if (sampler->options.native) {
+	native = read_native(sampler, tracee, subject);
+	if (sampler->options.native != NATIVE_NONE) {
 		const struct unwind_registers registers = sample_registers(&tracee->registers);
 
-		sampler_note_native(sampler, &registers, length, sample);
+		sampler_note_native(sampler, &registers, &native, sample);
 	}
-	sample->stop.window = find_window(sampler, tracee, length, &interrupted);
+	sample->stop.window = find_window(sampler, tracee, native.length, &interrupted);
 	if (!sample->stop.window ||
 	    (sampler->store_order && store_order_may_copy(sampler->store_order, sample->stop.window)))
 		return covered;

@@ -143,9 +143,12 @@ static void copy_native_asleep(struct sampler *sampler, const struct subject *su
 	struct unwind_registers registers = {.known = 1u << UNWIND_RSP};
 	uint64_t *const sp = &registers.of[UNWIND_RSP];
 
-	if (task_place(&subject->task, &registers.ip, sp))
-		sampler_note_native(sampler, &registers,
-				    sampler_read_native(sampler, subject->tid, *sp, NATIVE_COPY_MAX), sample);
+	struct native_read read;
+
+	if (!task_place(&subject->task, &registers.ip, sp))
+		return;
+	read = sampler_read_native(sampler, &subject->extent, subject->tid, *sp, 0);
+	sampler_note_native(sampler, &registers, &read, sample);
 }
 
 static void take_asleep(struct sampler *sampler, struct subject *subject, bool seen, struct sample *sample)
@@ -155,7 +158,7 @@ static void take_asleep(struct sampler *sampler, struct subject *subject, bool s
 	(void)seen;
 	sample->effort.tries = 1;
 	covered = sampler_copy(subject, sample, COPY_ONCE) == COPY_COVERED;
-	if (covered && sampler->options.native)
+	if (covered && sampler->options.native != NATIVE_NONE)
 		copy_native_asleep(sampler, subject, sample);
 	if (covered && sampler_look_up(sampler, sample, FINGERPRINT_ALL, true) != CACHE_HIT) {
 		sampler_copy_held(sampler, sample);

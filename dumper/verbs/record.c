@@ -38,7 +38,7 @@ static const struct option long_options[] = {
     {"max-cpu", required_argument, NULL, OPTION_MAX_CPU},
     {"duration", required_argument, NULL, 'd'},
     {"mode", required_argument, NULL, OPTION_MODE},
-    {"native", no_argument, NULL, OPTION_NATIVE},
+    {"native", optional_argument, NULL, OPTION_NATIVE},
     {"kernel-frames", no_argument, NULL, OPTION_KERNEL_FRAMES},
     {"children", no_argument, NULL, OPTION_CHILDREN},
     {"all", no_argument, NULL, OPTION_ALL},
@@ -85,6 +85,15 @@ static bool parse_mode(const char *text, const struct source **ret)
 	return false;
 }
 
+/* Which native frames are wanted. */
+static bool parse_native(const char *text, enum native_copies *ret)
+{
+	if (text && strcmp(text, "last") != 0 && strcmp(text, "whole") != 0)
+		return false;
+	*ret = text && strcmp(text, "whole") == 0 ? NATIVE_WHOLE : NATIVE_INNERMOST;
+	return true;
+}
+
 static int wrong_mode(const char *text)
 {
 	char why[128] = " is not a mode: " MODE_AUTO;
@@ -129,7 +138,14 @@ static int check_and_run(struct record_options *options)
 		return usage("", "--cgroup and --user can be used only with --all");
 	if (options->kernel_frames && options->source && !options->source->in_kernel)
 		return usage("", "--kernel-frames can be used only with --mode kernel or --mode auto");
-	if (options->native && options->source && !options->source->in_kernel && !options->source->pauses)
+	if (options->native == NATIVE_WHOLE && options->kernel_frames)
+		return usage("", "do not give both --native=whole and --kernel-frames");
+	if (options->native == NATIVE_WHOLE && options->source && !options->source->pauses)
+		return usage(
+		    "", "--native=whole can be used only with --mode paused: the whole native stack is copied while "
+			"the thread is stopped");
+	if (options->native != NATIVE_NONE && options->source && !options->source->in_kernel &&
+	    !options->source->pauses)
 		return usage("", "--native cannot be used with --mode unpaused: a thread's registers can be read only "
 				 "while the thread is stopped");
 	if (options->offsets && options->nearest)
@@ -138,6 +154,8 @@ static int check_and_run(struct record_options *options)
 		    "do not give both --offsets and --nearest: with --offsets, rbdump does not search for a layout");
 	if (!options->raw && options->rotate_s > 0)
 		return usage("", "--rotate can be used only with the format raw");
+	if (options->native == NATIVE_WHOLE)
+		options->source = &source_paused;
 	options->named = options->report.output;
 	if (options->max_cpu_percent == 0)
 		options->max_cpu_percent = cpu_limit_for(options->rate);
@@ -201,10 +219,12 @@ int record_command(int argc, char **argv)
 			break;
 		case OPTION_KERNEL_FRAMES:
 			options.kernel_frames = true;
-			options.native = true;
+			if (options.native == NATIVE_NONE)
+				options.native = NATIVE_INNERMOST;
 			break;
 		case OPTION_NATIVE:
-			options.native = true;
+			if (!parse_native(optarg, &options.native))
+				return usage(optarg, " is not a value of --native; use last or whole");
 			break;
 		case OPTION_CHILDREN:
 			options.children = true;
