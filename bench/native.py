@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """How much longer the stop of a sample is with --native: bench/native.py [--ruby ID] [--seconds S]
 
-A program that does nothing but read the clock is recorded by turns for S seconds in the mode paused, with --native and
-without, at 99 samples a second. It notes each gap in its time of at least 30 us, so most gaps are stops."""
+A program that does nothing but read the clock is recorded by turns for S seconds in the mode paused, with --native, with
+--native=whole, and without, at 99 samples a second. It notes each gap in its time of at least 30 us, so most gaps are stops."""
 
 import argparse
 import os
@@ -51,9 +51,10 @@ def gaps_of(ruby, seconds, arguments):
 
 
 def compare_stops(ruby, seconds):
-    found = {"not recorded": [], "without": [], "--native": []}
+    modes = (("not recorded", None), ("without", []), ("--native", ["--native"]), ("whole", ["--native=whole"]))
+    found = {mode: [] for mode, _ in modes}
     for _ in range(TURNS):
-        for mode, arguments in (("not recorded", None), ("without", []), ("--native", ["--native"])):
+        for mode, arguments in modes:
             found[mode] += gaps_of(ruby, seconds, arguments)
     print(f"{ruby.id}, recorded, {TURNS} turns of {seconds} s: gaps of at least 30 us")
     for mode, gaps in found.items():
