@@ -3,8 +3,8 @@
 What recording costs real applications, by turns with and without it.
 
     bench/applications.py [--apps rails,jobs,rubocop] [--loads saturated,half,idle] [--neighbours 0,4]
-                          [--rates 99,1000] [--modes paused,unpaused,kernel] [--profilers rbdump,rbspy] [--turns 12]
-                          [--seconds 14] [--json FILE]
+                          [--rates 99,1000] [--modes paused,unpaused,kernel] [--profilers rbdump,rbspy] [--native WHICH]
+                          [--turns 12] [--seconds 14] [--json FILE]
 
 Each application is one of bench/apps, on Debian's Ruby (make packages-applications installs what they need). First it
 is recorded for some seconds, for the CPU time of the profiler. Then a profiler samples it for TURN seconds, is suspended
@@ -275,6 +275,7 @@ class Rbdump:
         self.file = os.path.join(app.folder, name)
         command = [options.rbdump, "record", "-p", app.pid, "-r", rate, "--mode", mode, "-o", self.file]
         command += ["-d", seconds] if seconds else []
+        command += [f"--native={options.native}"] if options.native else []
         # Neither a layout nor a cache of the user's is used.
         environment = dict(os.environ, RBDUMP_OFFSETS_D=str(TREE / "offsets.d"), XDG_CACHE_HOME=app.folder, DEBUGINFOD_URLS="")
         self.process = subprocess.Popen([str(word) for word in command], stderr=subprocess.PIPE, text=True, env=environment)
@@ -497,6 +498,7 @@ def options_given():
     parser.add_argument("--modes", type=words_of(Rbdump.MODES), default=list(Rbdump.MODES))
     profilers = ["rbdump"] + ["rbspy"] * bool(shutil.which("rbspy"))
     parser.add_argument("--profilers", type=words_of(PROFILERS), default=profilers)
+    parser.add_argument("--native", metavar="WHICH", help="as of rbdump record")
     parser.add_argument("--turns", type=int, default=12)
     parser.add_argument("--seconds", type=int, default=14, help="how long a recording is of which the CPU time is taken")
     parser.add_argument("--json", metavar="FILE")
