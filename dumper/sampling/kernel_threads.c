@@ -34,6 +34,9 @@
 #define WAITS_PER_SAMPLE 1.0
 #define WAITS_MIN	 4.0
 
+/* Over how many seconds it is averaged how often threads leave their CPU. A tenth of a second may be without any request. */
+#define LEAVES_S 3.0
+
 bool kernel_threads_init(struct kernel_threads *threads, const struct session *session, struct time_slots *slots)
 {
 	*threads = (struct kernel_threads){.session = session, .slots = slots, .ruby = session->ruby};
@@ -447,14 +450,13 @@ static double choose_chance(double mine, double all, double most)
 
 /* Chooses the chances of a thread. `begun` is how often all threads have left their CPU in each way, per second. */
 static void choose_chances(struct kernel_threads *threads, struct kernel_follow *follow, double most,
-			   const double begun[KERNEL_LEAVES], double seconds)
+			   const double begun[KERNEL_LEAVES])
 {
 	bool differ = false;
 
 	for (size_t i = 0; i < KERNEL_LEAVES; i++) {
-		const double chance = choose_chance(follow->outs[i] / seconds, begun[i], most);
+		const double chance = choose_chance(follow->rates[i], begun[i], most);
 
-		follow->outs[i] = 0;
 		if (chance > 0.8 * follow->chances[i] && chance < 1.25 * follow->chances[i])
 			continue;
 		follow->chances[i] = chance;
@@ -464,13 +466,27 @@ static void choose_chances(struct kernel_threads *threads, struct kernel_follow 
 		kernel_maps_set_chances(&threads->maps, follow->subject.tid, follow->chances);
 }
 
+/* Adds the last seconds to the averages of a thread. */
+static void note_rates(struct kernel_follow *follow, double seconds)
+{
+	for (size_t way = 0; way < KERNEL_LEAVES; way++) {
+		const double rate = follow->outs[way] / seconds;
+
+		follow->rates[way] += (rate - follow->rates[way]) * seconds / (follow->rated_s + seconds);
+		follow->outs[way] = 0;
+	}
+	follow->rated_s = follow->rated_s + seconds < LEAVES_S ? follow->rated_s + seconds : LEAVES_S;
+}
+
 void kernel_threads_choose_waits(struct kernel_threads *threads, double rate, double seconds)
 {
 	double begun[KERNEL_LEAVES] = {0};
 
+	for (size_t i = 0; i < threads->count && seconds > 0; i++)
+		note_rates(&threads->of[i], seconds);
 	for (size_t i = 0; i < threads->count; i++)
 		for (size_t way = 0; way < KERNEL_LEAVES; way++)
-			begun[way] += threads->of[i].outs[way] / seconds;
+			begun[way] += threads->of[i].rates[way];
 	for (size_t i = 0; i < threads->count; i++)
-		choose_chances(threads, &threads->of[i], rate * WAITS_PER_SAMPLE, begun, seconds);
+		choose_chances(threads, &threads->of[i], rate * WAITS_PER_SAMPLE, begun);
 }

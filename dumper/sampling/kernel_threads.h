@@ -26,6 +26,8 @@ struct kernel_follow {
 	 * kernel_threads_choose_waits()
 	 */
 	unsigned int outs[KERNEL_LEAVES];
+	double rates[KERNEL_LEAVES];   /* how often per second, averaged over the last seconds */
+	double rated_s;		       /* over how many seconds */
 	double chances[KERNEL_LEAVES]; /* as in kernel_maps_set_chances() */
 	bool listed;		       /* the thread was in the list of threads when the list was last read */
 	bool taken;		       /* a record of the thread was taken */
@@ -132,7 +134,7 @@ void kernel_threads_open(const struct kernel_threads *threads, struct kernel_fol
 
 /*
  * For each thread, chooses the probability that the program in the kernel copies the thread's stack when the thread
- * begins to wait. The more often threads begin to wait, the lower the probability is.
+ * begins to wait. The more often threads have begun to wait in the last seconds, the lower the probability is.
  *   rate     the number of clock samples per second. For each way to leave a CPU (KERNEL_LEAVES), at most about this
  *            number of stacks is copied per second. But for each thread and each way, about four stacks per second are
  *            allowed, even if the total is then larger than `rate`
