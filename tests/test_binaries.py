@@ -258,7 +258,22 @@ def test_other_mount_namespace(ruby, start, rbdump, tmp_path, kind, privileged):
         done = dump_without_map_files(rbdump, target.pid)
     assert (done.returncode, done.stderr) == (0, "")
     check(json.loads(done.stdout), target, ruby)
+    check_source(json.loads(run(rbdump, "-p", target.pid, "--source", "--json").stdout))
     assert target.release() == 0
+
+
+def check_source(answer):
+    """Lines are those of the files in the root folder of the process, where this path is that of another folder."""
+    shown = []
+    for frame in (frame for thread in answer["threads"] for frame in thread["frames"] if frame["kind"] == "ruby"):
+        path = pathlib.PurePath(frame["absolute_path"] or frame["path"])
+        if path.parent != pathlib.PurePath("/targets"):
+            continue
+        lines = (TARGETS / path.name).read_text().splitlines()
+        assert frame["source"]["lines"], frame["source"]
+        assert all(line["text"] == lines[line["line"] - 1] for line in frame["source"]["lines"])
+        shown.append(path.name)
+    assert "cfuncs.rb" in shown and not pathlib.Path("/targets").exists()
 
 
 # ---- configured otherwise than by default

@@ -325,17 +325,32 @@ def test_limits_in_a_scheduler(ruby, start, rbdump):
     ]
 
 
+def check_contention(rbdump, target, dumps):
+    """Gives the kinds of the waits."""
+    waits = set()
+    for _ in range(dumps):
+        done = run(rbdump, "-p", target.pid, "--json")
+        assert done.returncode in (0, 1), done.stderr
+        answer = json.loads(done.stdout)
+        assert answer["deadlocks"] == []
+        waits |= {entry["waits"]["lock"]["kind"] for entry in answer["threads"] if entry["waits"] and entry["waits"]["lock"]}
+    return waits
+
+
 @pytest.mark.newest_ruby
 @pytest.mark.long
 @pytest.mark.target("contention.rb")
 def test_no_deadlock(ruby, start, rbdump, times):
     """A program that locks in one order has no deadlock, at whatever moment it is dumped."""
     target = start(ruby, "contention.rb")
-    waits = set()
-    for _ in range(times(DUMPS, DUMPS_OF_SOAK)):
-        done = run(rbdump, "-p", target.pid, "--json")
-        assert done.returncode in (0, 1), done.stderr
-        answer = json.loads(done.stdout)
-        assert answer["deadlocks"] == []
-        waits |= {entry["waits"]["lock"]["kind"] for entry in answer["threads"] if entry["waits"]["lock"]}
-    assert {"mutex", "gvl"} <= waits
+    assert {"mutex", "gvl"} <= check_contention(rbdump, target, times(DUMPS, DUMPS_OF_SOAK))
+
+
+@pytest.mark.newest_ruby
+@pytest.mark.long
+@pytest.mark.target("contention_others.rb")
+def test_no_deadlock_of_others(ruby, start, rbdump, times):
+    """The same with Monitors, and with a Mutex that suspended fibers hold."""
+    target = start(ruby, "contention_others.rb")
+    wanted = {"mutex", "monitor"} if target.ready["monitors"] else {"mutex"}
+    assert wanted <= check_contention(rbdump, target, times(DUMPS, DUMPS_OF_SOAK))
