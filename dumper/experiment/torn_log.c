@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "native/symbolize.h"
 #include "render/render.h"
 
@@ -236,12 +237,25 @@ static json_t *sort_places(const struct torn_log *log)
 	return array;
 }
 
+/* Says why names of functions may be missing in the log and in the report. */
+static void tell_lacks(const struct torn_log *log)
+{
+	const char *lacks = log->symbolizer ? symbolizer_lacks(log->symbolizer) : NULL;
+
+	if (!lacks)
+		return;
+	fputs("rbdump: names of functions may be missing: ", stderr);
+	text_print(lacks, stderr);
+	fputc('\n', stderr);
+}
+
 struct error *torn_log_close(struct torn_log *log, json_t **where)
 {
 	struct error *error = NULL;
 
 	if (!log)
 		return NULL;
+	tell_lacks(log);
 	if (where)
 		*where = sort_places(log);
 	if (log->file) {

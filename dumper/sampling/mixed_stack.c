@@ -162,13 +162,15 @@ const struct mixed_stack *mixed_stacks_take(struct mixed_stacks *stacks, const s
 	    copy->registers.known == 0)
 		return &stacks->stack;
 	if (!renew_objects(stacks, sample->cache.collections))
-		return NULL;
+		return &stacks->stack;
 	ruby.memory = stacks->objects;
 	memcpy(registers.of, copy->registers.of, sizeof(registers.of));
 	stack = parts_of(copy);
 	native_walk_clear(&stacks->walk);
-	if (!native_walk(&stacks->walker, &registers, false, &stack, &stacks->walk) ||
-	    !merge(stacks, &ruby, sample->walked))
-		return NULL;
+	if (native_walk(&stacks->walker, &registers, false, &stack, &stacks->walk) &&
+	    merge(stacks, &ruby, sample->walked))
+		return &stacks->stack;
+	stacks->stack.count = 0;
+	stacks->stack.cut = true;
 	return &stacks->stack;
 }

@@ -38,8 +38,8 @@ void mixed_stacks_destroy(struct mixed_stacks *stacks); /* NULL is fine */
 
 /*
  * Finds the mixed stack of a sample. Call this function while the frames that the sampler has walked (`sample->walked`) are
- * valid. Returns a stack that is valid until the next call; it is empty, and `cut` is set, if the frames or the native stack
- * are not known. Returns NULL if there is not enough memory.
+ * valid. The result is valid until the next call. It is empty, and `cut` is set, if the frames or the native stack are not
+ * known, or if there is not enough memory.
  */
 const struct mixed_stack *mixed_stacks_take(struct mixed_stacks *stacks, const struct sample *sample);
 
