@@ -16,7 +16,7 @@ from harness.terminal import shown_on_terminal
 # Targets that have tests of their own, in which more happens than that all subjects rest.
 OF_THEIR_OWN = {
     "still.rb", "states.rb", "garbage.rb", "last_runner_ended.rb", "forked.rb", "churn.rb", "crowd.rb", "fiber_scheduler.rb", "operators.rb",
-    "fibers_suspended.rb", "fibers_busy.rb", "ractors_busy.rb", "starts_a_thread.rb", "contention.rb",
+    "fibers_suspended.rb", "fibers_busy.rb", "ractors_busy.rb", "starts_a_thread.rb", "contention.rb", "contention_others.rb",
 }  # fmt: skip
 SCRIPTS = sorted(path.name for path in TARGETS.glob("*.rb") if path.name not in OF_THEIR_OWN)
 # What a JIT, and a build with other options, may change.

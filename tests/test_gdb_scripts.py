@@ -132,7 +132,7 @@ def running(ruby, script, flags=()):
 
 
 # What has no subjects, or never rests: with that, gdb needs many times as long.
-UNSUITED = {"still.rb", "garbage.rb", "forked.rb", "churn.rb", "crowd.rb", "operators.rb", "contention.rb", "fibers_busy.rb"}
+UNSUITED = {"still.rb", "garbage.rb", "forked.rb", "churn.rb", "crowd.rb", "operators.rb", "contention.rb", "contention_others.rb", "fibers_busy.rb"}
 # What a release, a JIT, and another way to build the same Ruby may change.
 VARIED = ("blocks.rb", "cfuncs.rb", "evals.rb", "fibers.rb", "rescues.rb")
 

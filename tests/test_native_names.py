@@ -66,31 +66,40 @@ def check_silence(answer, plain, why):
 
 
 def test_server_that_is_silent(rbdump, ruby, split, tmp_path):
-    """It is asked once, and not longer than for half of the time limit."""
+    """It is asked once, for a part of the time limit; names that are in the files themselves are found all the same."""
     with Mixed(ruby, split, depth=1) as mixed, debuginfod.silent() as url:
         plain = dump(rbdump, mixed.pid)
-        check_silence(dump_with(rbdump, mixed.pid, url, tmp_path / "cache"), plain, "did not answer in time")
-        answer = dump_with(rbdump, mixed.pid, url, tmp_path / "cache2", "--time-limit", 4)
-        check_silence(answer, plain, "takes more than 2 s")
+        answer = dump_with(rbdump, mixed.pid, url, tmp_path / "cache", "--time-limit", 30)
+        check_silence(answer, plain, "did not answer in time")
+        assert "rb_ary_collect" in {frame["name"] for thread in answer["threads"] for frame in native(thread)}
         done = run(
-            rbdump, mixed.pid, "--native", "--time-limit", 4,
-            env=dict(os.environ, **debuginfod.settings(url, tmp_path / "cache3")),
+            rbdump, mixed.pid, "--native", "--time-limit", 30,
+            env=dict(os.environ, **debuginfod.settings(url, tmp_path / "cache2")),
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert re.search(r"^Names of native functions may be missing: to read .* takes more than 2 s$", done.stdout, re.M)
+        assert re.search(r"^Names of native functions may be missing: the debuginfod servers .* did not answer in time$", done.stdout, re.M)
         assert is_untouched(mixed.pid)
+
+
+def test_reading_that_takes_too_long(rbdump, ruby, split, tmp_path):
+    """The user lets servers take as long as they want: not longer than for half of the time limit."""
+    with Mixed(ruby, split, depth=1) as mixed, debuginfod.silent() as url:
+        plain = dump(rbdump, mixed.pid)
+        environment = dict(os.environ, **debuginfod.settings(url, tmp_path / "cache"), DEBUGINFOD_TIMEOUT="600", DEBUGINFOD_MAXTIME="600")
+        done = run(rbdump, "-p", mixed.pid, "--json", "--native", "--time-limit", 20, env=environment)
+        assert done.returncode == 0, done.stderr
+        check_silence(json.loads(done.stdout), plain, "takes more than 10 s")
 
 
 @needs_root
 @pytest.mark.parametrize("owner", [0, 1234])
-def test_root_does_not_ask_about_files_of_others(rbdump, ruby, split, tmp_path, owner):
+def test_root_does_not_ask_about_a_process_with_files_of_others(rbdump, ruby, split, tmp_path, owner):
     os.chown(split.path, owner, owner)
     debuginfod.put(tmp_path / "served", split.build_id, split.debug)
     with Mixed(ruby, split, depth=1) as mixed, debuginfod.serving(tmp_path / "served") as (url, asked):
         answer = dump_with(rbdump, mixed.pid, url, tmp_path / "cache")
-    about_it = [path for path in asked if split.build_id in path]
     names = {frame["name"] for frame in functions_of(answer, split)}
-    assert (bool(about_it), "mixed_calls" in names) == ((True, True) if owner == 0 else (False, False))
+    assert (bool(asked), "mixed_calls" in names) == ((True, True) if owner == 0 else (False, False))
 
 
 def has_filter(pid):
@@ -117,7 +126,7 @@ def test_reader_that_is_killed(rbdump, ruby, split, tmp_path):
             finally:
                 process.kill()
         assert process.returncode == 0
-        check_silence(json.loads(output), plain, "has ended unexpectedly")
+        check_silence(json.loads(output), plain, "took too much memory, or was killed")
 
 
 def test_files_are_read_by_a_confined_process(rbdump, ruby, split, tmp_path):

@@ -1,7 +1,7 @@
 """`record --native=whole`: native functions among the frames of Ruby, as in a dump, and in their places while a program runs."""
 
 import collections
-import pathlib
+import os
 
 import pytest
 from conftest import note_not_applicable
@@ -108,7 +108,7 @@ def test_running(rbdump, ruby, busy, tmp_path):
 
 @pytest.mark.any_ruby
 def test_usage(rbdump, ruby):
-    pid = str(pathlib.Path("/proc/self").resolve().name)
+    pid = os.getpid()
     for arguments, message in (
         (["--native=all"], "all is not a value of --native; use last or whole"),
         (["--native=whole", "--mode", "kernel"], "--native=whole can be used only with --mode paused"),

@@ -85,21 +85,22 @@ static void forget(struct sources *sources, struct kept_file *kept)
 /* Finds the lines of a file. False if there is not enough memory. */
 static bool find_lines(struct kept_file *kept)
 {
-	const char *begin = kept->file.bytes, *end = begin + kept->file.length, *at = begin;
+	const char *begin = kept->file.bytes;
+	const size_t length = kept->file.length;
 
-	for (;;) {
+	for (size_t at = 0;;) {
 		const char *newline;
 
-		if (!array_make_room(kept->starts, kept->capacity, kept->nr_starts + 2))
+		if (!array_make_room(kept->starts, kept->capacity, kept->nr_starts + 1))
 			return false;
-		kept->starts[kept->nr_starts++] = (uint32_t)(at - begin);
-		if (at >= end)
+		kept->starts[kept->nr_starts++] = (uint32_t)at;
+		if (at >= length)
 			return true;
 		if (kept->nr_starts == LINES_MAX)
 			break;
-		newline = memchr(at, '\n', (size_t)(end - at));
+		newline = memchr(begin + at, '\n', length - at);
 		/* A line without a newline at its end is followed by one that would begin behind a newline. */
-		at = newline ? newline + 1 : end + 1;
+		at = newline ? (size_t)(newline - begin) + 1 : length + 1;
 	}
 	kept->file.cut = true;
 	return true;
@@ -109,7 +110,7 @@ static void read_file(struct sources *sources, const char *path, struct kept_fil
 {
 	kept->path = path;
 	if (sources->bytes_read >= BYTES_READ) {
-		kept->file.why = "too many other files were read";
+		kept->file.why = "too much of other files was read";
 		return;
 	}
 	source_file_read(sources->root, path, &sources->until, &kept->file);

@@ -14,7 +14,7 @@
 #define PLACES_MAX 10000u
 
 /* For how long to wait, in all, for the names of functions. */
-#define NAMES_S 60u
+#define NAMES_MS 60000u
 
 struct torn_log {
 	const char *path;
@@ -36,7 +36,7 @@ struct error *torn_log_open(const char *path, const struct session *session, str
 	log->path = path;
 	log->session = session;
 	/* Open it now: the target may have ended when the first address comes. */
-	error_destroy(symbolizer_open(session->target->pid, NAMES_S, &log->symbolizer));
+	error_destroy(symbolizer_open(session->target->pid, NAMES_MS, &log->symbolizer));
 	if (path && !(log->file = fopen(path, "we"))) {
 		struct error *error =
 		    error_create(EXIT_FAILED, "the torn log %s cannot be written: %s", path, strerror(errno));

@@ -52,6 +52,9 @@ struct error *kernel_ring_create(size_t bytes, struct kernel_ring **ret)
 				    "cannot create a ring buffer of %zu bytes for the samples of the kernel: %s", bytes,
 				    strerror(errnum));
 	}
+	/* A child that reads hostile files (trust/confined_child.h) must not have this memory. */
+	madvise(read, ring->page, MADV_DONTFORK);
+	madvise(written, ring->page + 2 * bytes, MADV_DONTFORK);
 	ring->records = (const uint8_t *)written + ring->page;
 	*ret = ring;
 	return NULL;

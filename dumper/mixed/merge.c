@@ -178,6 +178,7 @@ bool merge_stacks(const struct merge_function *functions, size_t nr_functions, c
 	put_functions(&merging, nr_functions);
 	while (merging.next_frame < nr_frames)
 		put_frame(&merging);
-	return early <= (is_just_made(&merging) ? 1 : 0) && extra <= 1 &&
+	/* Without its end, it is not known whether the innermost group has its activation. */
+	return (whole || !is_just_made(&merging)) && early <= (is_just_made(&merging) ? 1 : 0) && extra <= 1 &&
 	       !(groups == 0 && activations > 0 && has_ruby_code(&merging));
 }

@@ -49,8 +49,8 @@ struct error *mixed_create(const struct mixed_options *options, struct target *t
 					 : machine_code_of_target(target, &walker->code);
 	if (!error)
 		error = target->operations->runs
-			    ? symbolizer_open(target->pid, options->names_s, &mixed->names.symbolizer)
-			    : symbolizer_of_core(target, options->names_s, &mixed->names.symbolizer);
+			    ? symbolizer_open(target->pid, options->names_ms, &mixed->names.symbolizer)
+			    : symbolizer_of_core(target, options->names_ms, &mixed->names.symbolizer);
 	if (!error) {
 		walker->unwinder = unwinder_create(walker->code);
 		walker->stacks = native_stacks_create();
@@ -93,6 +93,7 @@ struct error *mixed_renew(struct mixed **mixed)
 	struct error *error;
 
 	if (old->mapped == hash_of_mappings(old->walker.target)) {
+		symbolizer_renew(old->names.symbolizer);
 		perf_map_destroy(old->names.perf_map);
 		old->names.perf_map = NULL;
 		old->names.perf_map_read = false;

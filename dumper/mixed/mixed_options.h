@@ -16,8 +16,8 @@ enum mixed_which {
 struct mixed_options {
 	enum mixed_which which;
 	bool inlines; /* also show functions that are inlined */
-	unsigned int
-	    names_s; /* for how many seconds, in all, to wait for the names of functions (native/symbolize.h) */
+	/* how long to wait, for each look, for the names of functions (native/symbolize.h), in milliseconds */
+	unsigned int names_ms;
 };
 
 #endif

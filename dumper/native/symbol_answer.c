@@ -43,11 +43,11 @@ static char *put_text(char *at, const char *text, uint32_t length)
 	return at + length;
 }
 
-struct symbol_answer_head *symbol_answer_make(const struct symbolized *symbolized, bool silent)
+static struct symbol_answer_head *make(const struct symbolized *symbolized, bool silent, size_t nr_inlined)
 {
 	struct whole whole = {
 	    .head.silent = silent,
-	    .nr_inlined = (uint32_t)symbolized->nr_inlined,
+	    .nr_inlined = (uint32_t)nr_inlined,
 	    .function = part_of(symbolized->function, symbolized->file, symbolized->line),
 	    .module_address = symbolized->module_address,
 	    .offset = symbolized->offset,
@@ -55,7 +55,7 @@ struct symbol_answer_head *symbol_answer_make(const struct symbolized *symbolize
 	size_t length = sizeof(whole) + texts_of(&whole.function);
 	char *bytes, *at;
 
-	for (size_t i = 0; i < symbolized->nr_inlined; i++) {
+	for (size_t i = 0; i < nr_inlined; i++) {
 		const struct symbolized_function *one = &symbolized->inlined[i];
 
 		whole.inlined[i] = part_of(one->function, one->file, one->line);
@@ -68,11 +68,18 @@ struct symbol_answer_head *symbol_answer_make(const struct symbolized *symbolize
 	memcpy(bytes, &whole, sizeof(whole));
 	at = put_text(bytes + sizeof(whole), symbolized->function, whole.function.name);
 	at = put_text(at, symbolized->file, whole.function.file);
-	for (size_t i = 0; i < symbolized->nr_inlined; i++) {
+	for (size_t i = 0; i < nr_inlined; i++) {
 		at = put_text(at, symbolized->inlined[i].function, whole.inlined[i].name);
 		at = put_text(at, symbolized->inlined[i].file, whole.inlined[i].file);
 	}
 	return (struct symbol_answer_head *)(void *)bytes;
+}
+
+struct symbol_answer_head *symbol_answer_make(const struct symbolized *symbolized, bool silent)
+{
+	struct symbol_answer_head *all = make(symbolized, silent, symbolized->nr_inlined);
+
+	return all || symbolized->nr_inlined == 0 ? all : make(symbolized, silent, 0);
 }
 
 /* The texts of an answer that were not taken yet. */

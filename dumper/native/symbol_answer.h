@@ -30,7 +30,8 @@ struct symbol_answer_head {
 /*
  * Makes an answer, which the caller frees.
  *   symbolized  its member `module` is left out
- * Returns NULL if there is not enough memory, or if the answer would be too long.
+ * If an answer would be too long, leaves out the functions that are inlined. Returns NULL if there is not enough memory, or
+ * if the answer would still be too long.
  */
 struct symbol_answer_head *symbol_answer_make(const struct symbolized *symbolized, bool silent);
 

@@ -15,11 +15,11 @@
 #include "native/symbols.h"
 
 /*
- * How long a search may take, by libdebuginfod's own limit: DEBUGINFOD_TIMEOUT, in seconds, if the user has set none. And
- * how long one that found nothing may have taken for the servers to be asked again.
+ * How long libdebuginfod waits for a server, in seconds (DEBUGINFOD_TIMEOUT), and how long a download may take
+ * (DEBUGINFOD_MAXTIME), if the user has set nothing else: a quarter of the time for all answers, but for the former at
+ * most SERVER_MAX_S.
  */
-#define SERVER_TIMEOUT "10"
-#define SILENT_NS      INT64_C(5000000000)
+#define SERVER_MAX_S 10u
 
 /* What was read of a mapped file. */
 struct read_file {
@@ -42,8 +42,8 @@ struct symbol_reader {
 	Dwfl_Callbacks callbacks;
 	char *folders; /* for libdwfl: where debug files are */
 	Dwfl *dwfl;
-	char *servers;	/* DEBUGINFOD_URLS; NULL: no server is asked */
-	bool is_silent; /* the servers did not answer, and are not asked any more */
+	bool asks;	     /* servers are asked for debug info */
+	long long server_ns; /* for how much longer */
 	struct kept_names names;
 };
 
@@ -84,6 +84,28 @@ static int search(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr
 	return fd;
 }
 
+/* The time in an environment variable of libdebuginfod, in ns. */
+static long long limit_ns(const char *variable)
+{
+	const char *seconds = getenv(variable);
+
+	return (seconds ? strtol(seconds, NULL, 10) : 0) * 1000000000LL;
+}
+
+/*
+ * Notes how long a search has taken. No server is asked any more after one that did not answer, or when all of them
+ * have taken their time. libdebuginfod reads the environment at each search.
+ */
+static void note_search(struct symbol_reader *reader, long long ns, bool found)
+{
+	reader->server_ns -= ns;
+	if (reader->server_ns > 0 &&
+	    (found || (ns < limit_ns("DEBUGINFOD_TIMEOUT") && ns < limit_ns("DEBUGINFOD_MAXTIME"))))
+		return;
+	reader->asks = false;
+	unsetenv("DEBUGINFOD_URLS");
+}
+
 static int find_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
 			   const char *link, GElf_Word checksum, char **path)
 {
@@ -97,7 +119,8 @@ static int find_debug_file(Dwfl_Module *module, void **data, const char *name, D
 		return -1;
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	fd = search(module, data, name, base, file, link, checksum, path);
-	reader->is_silent |= fd < 0 && reader->servers && elapsed_ns(&begin) > SILENT_NS;
+	if (reader->asks)
+		note_search(reader, elapsed_ns(&begin), fd >= 0);
 	return take_copy(fd);
 }
 
@@ -139,18 +162,34 @@ static void report_file(struct symbol_reader *reader, struct mapped_file *mapped
 	dwfl_report_end(reader->dwfl, NULL, NULL);
 }
 
+/* Sets how long servers may take. */
+static void limit_servers(struct symbol_reader *reader)
+{
+	const unsigned int quarter = reader->source->wait_ms / 4000 + (reader->source->wait_ms < 4000);
+	char seconds[16];
+
+	if (!reader->source->server) {
+		unsetenv("DEBUGINFOD_URLS");
+		return;
+	}
+	reader->asks = true;
+	reader->server_ns = reader->source->wait_ms * 500000LL;
+	snprintf(seconds, sizeof(seconds), "%u", quarter);
+	setenv("DEBUGINFOD_MAXTIME", seconds, 0);
+	snprintf(seconds, sizeof(seconds), "%u", quarter < SERVER_MAX_S ? quarter : SERVER_MAX_S);
+	setenv("DEBUGINFOD_TIMEOUT", seconds, 0);
+}
+
 struct symbol_reader *symbol_reader_create(const struct symbol_source *source)
 {
-	const char *servers = getenv("DEBUGINFOD_URLS");
 	struct symbol_reader *reader = calloc(1, sizeof(*reader));
 
 	if (!reader)
 		return NULL;
 	reader->source = source;
 	elf_version(EV_CURRENT);
-	setenv("DEBUGINFOD_TIMEOUT", SERVER_TIMEOUT, 0);
+	limit_servers(reader);
 	reader->files = calloc(source->mapped->count + 1, sizeof(*reader->files));
-	reader->servers = source->server && servers && *servers ? strdup(servers) : NULL;
 	reader->callbacks = (Dwfl_Callbacks){
 	    .find_elf = find_no_elf,
 	    .find_debuginfo = find_debug_file,
@@ -163,7 +202,7 @@ struct symbol_reader *symbol_reader_create(const struct symbol_source *source)
 
 bool symbol_reader_is_silent(const struct symbol_reader *reader)
 {
-	return reader->is_silent;
+	return reader->source->server && !reader->asks;
 }
 
 /* ---- answers */
@@ -233,15 +272,6 @@ static bool has_symtab(Elf *elf)
 	return false;
 }
 
-/* libdebuginfod reads the environment at each search. */
-static void set_servers(const struct symbol_reader *reader, bool may_ask)
-{
-	if (reader->servers && !reader->is_silent && may_ask)
-		setenv("DEBUGINFOD_URLS", reader->servers, 1);
-	else
-		unsetenv("DEBUGINFOD_URLS");
-}
-
 static void read_mapped(struct symbol_reader *reader, struct mapped_file *mapped, struct read_file *file)
 {
 	GElf_Addr bias = 0;
@@ -303,21 +333,18 @@ static void find_symbol(struct symbol_reader *reader, const struct read_file *fi
 	ret->offset = name ? address - start : 0;
 }
 
-bool symbol_reader_find(struct symbol_reader *reader, size_t at, uint64_t address, struct symbolized *ret)
+void symbol_reader_find(struct symbol_reader *reader, size_t at, uint64_t address, struct symbolized *ret)
 {
 	struct mapped_file *mapped = &reader->source->mapped->of[at];
 	struct read_file *file = &reader->files[at];
 
 	*ret = (struct symbolized){.module_address = address - mapped->start};
 	if (mapped->fd >= 0 && !file->read)
-		set_servers(reader, reader->source->may_ask[at]);
-	if (mapped->fd >= 0 && !file->read)
 		read_mapped(reader, mapped, file);
 	if (!file->elf)
-		return false;
+		return;
 	ret->module_address = address - file->bias;
 	find_symbol(reader, file, address, ret);
 	if (file->dwarf)
 		find_functions(reader, file, address, ret);
-	return true;
 }

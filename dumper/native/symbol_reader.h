@@ -17,9 +17,9 @@ struct symbol_reader;
 /* What is read. */
 struct symbol_source {
 	struct mapped_files *mapped;
-	int root;      /* the target's root folder, open; -1 if rbdump has the same root folder */
-	bool server;   /* whether the servers in DEBUGINFOD_URLS may be asked for the debug info of any file */
-	bool *may_ask; /* for each of the mapped files: whether they may be asked for its debug info */
+	int root;	      /* the target's root folder, open; -1 if rbdump has the same root folder */
+	bool server;	      /* whether the servers in DEBUGINFOD_URLS may be asked for debug info */
+	unsigned int wait_ms; /* how long answers are waited for; servers may take half of that */
 };
 
 /*
@@ -30,12 +30,12 @@ struct symbol_reader *symbol_reader_create(const struct symbol_source *source);
 
 /*
  * Symbolizes an address in the mapped file with the index `at`. Reads the file when it is first needed, and closes it.
- * Sets all members of *ret but `module`. Returns false if the file is damaged; then, only `module_address` is set: the
- * distance from the beginning of the file's mapping.
+ * Sets all members of *ret but `module`. If the file is damaged, sets only `module_address`: the distance from the
+ * beginning of the file's mapping.
  */
-bool symbol_reader_find(struct symbol_reader *reader, size_t at, uint64_t address, struct symbolized *ret);
+void symbol_reader_find(struct symbol_reader *reader, size_t at, uint64_t address, struct symbolized *ret);
 
-/* Whether servers were asked and did not answer in time. They are not asked again. */
+/* Whether servers did not answer in time, or had taken all of their time. They are not asked again. */
 bool symbol_reader_is_silent(const struct symbol_reader *reader);
 
 #endif

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +18,7 @@
 #include "native/mapped_files.h"
 #include "native/symbol_answer.h"
 #include "native/symbol_reader.h"
+#include "target/live.h"
 #include "trust/confined_child.h"
 #include "trust/trust.h"
 
@@ -24,13 +27,15 @@ _Static_assert(MAPPED_FILES_MAX + 1 <= CONFINED_FILES_MAX, "the mapped files and
 /* The size of the direct-mapped cache of addresses. */
 #define KEPT 1024u
 
+/* The longest wait at a time. */
+#define POLL_MS 60000
+
 struct symbolizer {
 	struct mapped_files mapped;
 	struct symbol_source source; /* for the child */
 	struct confined_child child;
-	bool started;	 /* the child was started, though it may have ended */
-	long long ns;	 /* for how much longer answers are waited for */
-	unsigned wait_s; /* for how long in all */
+	bool started; /* the child was started, though it may have ended */
+	long long ns; /* for how much longer answers are waited for */
 	struct text lacks;
 	struct kept_names names;
 	uint8_t *answer; /* SYMBOL_ANSWER_MAX bytes */
@@ -92,28 +97,6 @@ static bool serve(void *context, int socket)
 
 /* ---- opening */
 
-/*
- * Decides for which files servers may be asked. With a server, the child has few limits. So root uses no server for a
- * file that may be hostile: that of another user, or of another root folder. False if there is not enough memory.
- */
-static bool choose_asked(struct symbolizer *symbolizer)
-{
-	const char *urls = getenv("DEBUGINFOD_URLS");
-	const struct mapped_files *mapped = &symbolizer->mapped;
-	bool *may_ask = calloc(mapped->count + 1, sizeof(*may_ask));
-
-	symbolizer->source.may_ask = may_ask;
-	if (!may_ask)
-		return false;
-	if (!urls || !*urls || (geteuid() == 0 && symbolizer->source.root >= 0))
-		return true;
-	for (size_t i = 0; i < mapped->count; i++) {
-		may_ask[i] = mapped->of[i].fd >= 0 && (geteuid() != 0 || trust_is_own(mapped->of[i].path));
-		symbolizer->source.server |= may_ask[i];
-	}
-	return true;
-}
-
 /* Opens the target's root folder, which then outlives the target. -1 if it is rbdump's, too. */
 static int open_root(pid_t pid)
 {
@@ -127,8 +110,36 @@ static int open_root(pid_t pid)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* Whether only root and the effective user can change a file, which is the one that has this path here. */
+static bool is_own(const struct mapped_file *file)
+{
+	struct stat here, open;
+
+	return stat(file->path, &here) == 0 && fstat(file->fd, &open) == 0 && here.st_dev == open.st_dev &&
+	       here.st_ino == open.st_ino && trust_is_own(file->path);
+}
+
+/*
+ * Whether servers may be asked for debug info. With a server, the child has few limits. So root uses no server if one of
+ * the files may be hostile.
+ *   shares  the paths of the files lead to the same files here
+ */
+static bool may_ask(const struct mapped_files *mapped, bool shares)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	if (!urls || !*urls)
+		return false;
+	if (geteuid() != 0)
+		return true;
+	for (size_t i = 0; i < mapped->count && shares; i++)
+		if (mapped->of[i].fd >= 0 && !is_own(&mapped->of[i]))
+			return false;
+	return shares;
+}
+
 /* `core` is NULL for a process. */
-static struct error *open_symbolizer(pid_t pid, struct target *core, unsigned int wait_s, struct symbolizer **ret)
+static struct error *open_symbolizer(pid_t pid, struct target *core, unsigned int wait_ms, struct symbolizer **ret)
 {
 	struct symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
 	struct error *error;
@@ -137,8 +148,8 @@ static struct error *open_symbolizer(pid_t pid, struct target *core, unsigned in
 		return error_no_memory();
 	symbolizer->child.fd = -1;
 	symbolizer->source = (struct symbol_source){.mapped = &symbolizer->mapped, .root = -1};
-	symbolizer->wait_s = wait_s;
-	symbolizer->ns = (long long)wait_s * 1000000000;
+	symbolizer->source.wait_ms = wait_ms;
+	symbolizer_renew(symbolizer);
 	error = core ? mapped_files_of_target(core, &symbolizer->mapped) : mapped_files_open(pid, &symbolizer->mapped);
 	symbolizer->kept = calloc(KEPT, sizeof(*symbolizer->kept));
 	symbolizer->answer = malloc(SYMBOL_ANSWER_MAX);
@@ -146,8 +157,7 @@ static struct error *open_symbolizer(pid_t pid, struct target *core, unsigned in
 		error = error_no_memory();
 	if (!error && !core)
 		symbolizer->source.root = open_root(pid);
-	if (!error && !choose_asked(symbolizer))
-		error = error_no_memory();
+	symbolizer->source.server = !error && may_ask(&symbolizer->mapped, core || live_shares_files(pid));
 	if (error) {
 		symbolizer_close(symbolizer);
 		return error;
@@ -156,14 +166,14 @@ static struct error *open_symbolizer(pid_t pid, struct target *core, unsigned in
 	return NULL;
 }
 
-struct error *symbolizer_open(pid_t pid, unsigned int wait_s, struct symbolizer **ret)
+struct error *symbolizer_open(pid_t pid, unsigned int wait_ms, struct symbolizer **ret)
 {
-	return open_symbolizer(pid, NULL, wait_s, ret);
+	return open_symbolizer(pid, NULL, wait_ms, ret);
 }
 
-struct error *symbolizer_of_core(struct target *core, unsigned int wait_s, struct symbolizer **ret)
+struct error *symbolizer_of_core(struct target *core, unsigned int wait_ms, struct symbolizer **ret)
 {
-	return open_symbolizer(0, core, wait_s, ret);
+	return open_symbolizer(0, core, wait_ms, ret);
 }
 
 void symbolizer_close(struct symbolizer *symbolizer)
@@ -176,10 +186,14 @@ void symbolizer_close(struct symbolizer *symbolizer)
 	kept_names_clear(&symbolizer->names);
 	mapped_files_close(&symbolizer->mapped);
 	text_clear(&symbolizer->lacks);
-	free(symbolizer->source.may_ask);
 	free(symbolizer->answer);
 	free(symbolizer->kept);
 	free(symbolizer);
+}
+
+void symbolizer_renew(struct symbolizer *symbolizer)
+{
+	symbolizer->ns = (long long)symbolizer->source.wait_ms * 1000000;
 }
 
 const char *symbolizer_lacks(const struct symbolizer *symbolizer)
@@ -189,11 +203,32 @@ const char *symbolizer_lacks(const struct symbolizer *symbolizer)
 
 /* ---- asking */
 
-/* From now on, no question is asked. `lacks` receives why. */
-static void give_up_asking(struct symbolizer *symbolizer)
+/* What has become of a question. */
+enum outcome { ANSWERED, LATE, ENDED, NO_ANSWER };
+
+/* Why a child has ended by itself. */
+static const char *end_of(int status)
 {
-	confined_child_end(&symbolizer->child, true);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILED)
+		return "the process that would read symbols and debug info cannot be confined";
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+		return "to read symbols and debug info takes too much CPU time";
+	return "the process that reads symbols and debug info took too much memory, or was killed";
+}
+
+/* From now on, no question is asked. `lacks` receives why. */
+static void give_up_asking(struct symbolizer *symbolizer, enum outcome outcome)
+{
+	const int status = confined_child_end(&symbolizer->child, outcome != ENDED);
+
 	text_clear(&symbolizer->lacks);
+	if (outcome == LATE)
+		text_format(&symbolizer->lacks, "to read symbols and debug info takes more than %.3g s",
+			    symbolizer->source.wait_ms / 1e3);
+	else
+		text_format(&symbolizer->lacks, "%s",
+			    outcome == ENDED ? end_of(status)
+					     : "the process that reads symbols and debug info does not answer rightly");
 }
 
 /* Starts the child when it is first needed. Returns whether there is one. */
@@ -208,14 +243,13 @@ static bool start(struct symbolizer *symbolizer)
 	mapped_files_release(&symbolizer->mapped);
 	if (!error)
 		return true;
-	give_up_asking(symbolizer);
 	text_format(&symbolizer->lacks, "%s", error->message);
 	error_destroy(error);
 	return false;
 }
 
-/* Receives bytes. Returns false if they do not come, and sets *late if that is because the time is over. */
-static bool receive(struct symbolizer *symbolizer, void *bytes, size_t length, bool *late)
+/* Receives bytes. */
+static enum outcome receive(struct symbolizer *symbolizer, void *bytes, size_t length)
 {
 	char *at = bytes;
 
@@ -226,50 +260,54 @@ static bool receive(struct symbolizer *symbolizer, void *bytes, size_t length, b
 
 		clock_gettime(CLOCK_MONOTONIC, &begin);
 		ready = poll(&(struct pollfd){.fd = symbolizer->child.fd, .events = POLLIN}, 1,
-			     (int)(symbolizer->ns / 1000000) + 1);
+			     symbolizer->ns < POLL_MS * 1000000LL ? (int)(symbolizer->ns / 1000000) + 1 : POLL_MS);
 		symbolizer->ns -= elapsed_ns(&begin);
-		*late = symbolizer->ns <= 0;
-		if (*late || (ready < 0 && errno != EINTR))
-			return false;
-		n = ready > 0 ? recv(symbolizer->child.fd, at, length, MSG_DONTWAIT) : 0;
-		if (ready > 0 && (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)))
-			return false;
+		if (symbolizer->ns <= 0)
+			return LATE;
+		if (ready <= 0)
+			continue;
+		n = recv(symbolizer->child.fd, at, length, MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+			return ENDED;
 		if (n > 0) {
 			at += n;
 			length -= (size_t)n;
 		}
 	}
-	return true;
+	return ANSWERED;
+}
+
+static enum outcome receive_answer(struct symbolizer *symbolizer, struct symbolized *ret)
+{
+	struct symbol_answer_head head;
+	enum outcome outcome = receive(symbolizer, &head, sizeof(head));
+
+	if (outcome != ANSWERED)
+		return outcome;
+	if (head.length < sizeof(head) || head.length > SYMBOL_ANSWER_MAX)
+		return NO_ANSWER;
+	memcpy(symbolizer->answer, &head, sizeof(head));
+	outcome = receive(symbolizer, symbolizer->answer + sizeof(head), head.length - sizeof(head));
+	if (outcome != ANSWERED)
+		return outcome;
+	if (head.silent && !symbolizer->lacks.data)
+		text_format(&symbolizer->lacks, "the debuginfod servers (DEBUGINFOD_URLS) did not answer in time");
+	return symbol_answer_read(symbolizer->answer, head.length, ret) ? ANSWERED : NO_ANSWER;
 }
 
 /* Asks the child. Returns false if there is no answer. */
 static bool ask(struct symbolizer *symbolizer, size_t file, uint64_t address, struct symbolized *ret)
 {
 	const struct symbol_question question = {.file = file, .address = address};
-	struct symbol_answer_head head;
-	bool late = false;
+	enum outcome outcome = ENDED;
 
 	if (!start(symbolizer))
 		return false;
-	if (send(symbolizer->child.fd, &question, sizeof(question), MSG_NOSIGNAL) == sizeof(question) &&
-	    receive(symbolizer, &head, sizeof(head), &late) && head.length >= sizeof(head) &&
-	    head.length <= SYMBOL_ANSWER_MAX) {
-		memcpy(symbolizer->answer, &head, sizeof(head));
-		if (receive(symbolizer, symbolizer->answer + sizeof(head), head.length - sizeof(head), &late) &&
-		    symbol_answer_read(symbolizer->answer, head.length, ret)) {
-			if (head.silent && !symbolizer->lacks.data)
-				text_format(&symbolizer->lacks,
-					    "the debuginfod servers (DEBUGINFOD_URLS) did not answer in time");
-			return true;
-		}
-	}
-	give_up_asking(symbolizer);
-	if (late)
-		text_format(&symbolizer->lacks, "to read symbols and debug info takes more than %u s",
-			    symbolizer->wait_s);
-	else
-		text_format(&symbolizer->lacks, "the process that reads symbols and debug info has ended unexpectedly");
-	return false;
+	if (send(symbolizer->child.fd, &question, sizeof(question), MSG_NOSIGNAL) == sizeof(question))
+		outcome = receive_answer(symbolizer, ret);
+	if (outcome != ANSWERED)
+		give_up_asking(symbolizer, outcome);
+	return outcome == ANSWERED;
 }
 
 static const char *keep(struct symbolizer *symbolizer, const char *name)

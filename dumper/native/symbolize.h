@@ -11,8 +11,9 @@
  *
  * The files may be hostile, so a child process with almost no privileges reads them (trust/confine.h). The first call of
  * symbolize() starts the child. If DEBUGINFOD_URLS is set and not empty, the child may also use sockets, start threads
- * and write files, because libdebuginfod runs in it. If rbdump runs as root, no server is asked about a file of another
- * user or of another root folder. A server that does not answer in time is not asked again.
+ * and write files, because libdebuginfod runs in it. If rbdump runs as root, no server is asked if any of the files
+ * belongs to another user, or if the process may see other files than rbdump (live_shares_files()). Servers that do not
+ * answer in time are not asked again.
  *
  * If the child takes too long, or ends, symbolize() still finds the mapped file of an address, and symbolizer_lacks()
  * says why names are missing. All functions of one symbolizer must be called by the same thread.
@@ -33,17 +34,21 @@ struct symbolizer;
 /*
  * Opens the mapped files of a process. Fails if there is no such process, if access is refused, or if there is not
  * enough memory.
- *   wait_s  for how many seconds, in all, symbolize() waits for answers of the child
+ *   wait_ms  for how many milliseconds, in all, symbolize() waits for answers of the child, until symbolizer_renew().
+ *            Servers may take half of that
  */
-struct error *symbolizer_open(pid_t pid, unsigned int wait_s, struct symbolizer **ret);
+struct error *symbolizer_open(pid_t pid, unsigned int wait_ms, struct symbolizer **ret);
 
 /*
  * Looks on this system for the files that the process of a core had mapped, and opens only those that
  * target_open_file() accepts (target/core_files.h). `core` must outlive the result. Fails if there is not enough
  * memory.
  */
-struct error *symbolizer_of_core(struct target *core, unsigned int wait_s, struct symbolizer **ret);
+struct error *symbolizer_of_core(struct target *core, unsigned int wait_ms, struct symbolizer **ret);
 void symbolizer_close(struct symbolizer *symbolizer); /* NULL is fine */
+
+/* Prepares for another look: answers are waited for as long as before. A child that has ended is not started again. */
+void symbolizer_renew(struct symbolizer *symbolizer);
 
 /*
  * Why names may be missing from the results, for example because a server did not answer; NULL if there is no reason.

@@ -466,13 +466,14 @@ static void choose_chances(struct kernel_threads *threads, struct kernel_follow 
 		kernel_maps_set_chances(&threads->maps, follow->subject.tid, follow->chances);
 }
 
-/* Adds the last seconds to the averages of a thread. */
+/* Adds the last seconds to the averages of a thread. If it leaves its CPU more often than before, that counts at once. */
 static void note_rates(struct kernel_follow *follow, double seconds)
 {
 	for (size_t way = 0; way < KERNEL_LEAVES; way++) {
 		const double rate = follow->outs[way] / seconds;
 
-		follow->rates[way] += (rate - follow->rates[way]) * seconds / (follow->rated_s + seconds);
+		follow->means[way] += (rate - follow->means[way]) * seconds / (follow->rated_s + seconds);
+		follow->rates[way] = rate > follow->means[way] ? rate : follow->means[way];
 		follow->outs[way] = 0;
 	}
 	follow->rated_s = follow->rated_s + seconds < LEAVES_S ? follow->rated_s + seconds : LEAVES_S;
@@ -482,7 +483,7 @@ void kernel_threads_choose_waits(struct kernel_threads *threads, double rate, do
 {
 	double begun[KERNEL_LEAVES] = {0};
 
-	for (size_t i = 0; i < threads->count && seconds > 0; i++)
+	for (size_t i = 0; i < threads->count; i++)
 		note_rates(&threads->of[i], seconds);
 	for (size_t i = 0; i < threads->count; i++)
 		for (size_t way = 0; way < KERNEL_LEAVES; way++)

@@ -26,8 +26,9 @@ struct kernel_follow {
 	 * kernel_threads_choose_waits()
 	 */
 	unsigned int outs[KERNEL_LEAVES];
-	double rates[KERNEL_LEAVES];   /* how often per second, averaged over the last seconds */
-	double rated_s;		       /* over how many seconds */
+	double means[KERNEL_LEAVES]; /* how often per second, averaged over the last `rated_s` seconds */
+	double rated_s;
+	double rates[KERNEL_LEAVES];   /* the same, or how often since the last call if that is more */
 	double chances[KERNEL_LEAVES]; /* as in kernel_maps_set_chances() */
 	bool listed;		       /* the thread was in the list of threads when the list was last read */
 	bool taken;		       /* a record of the thread was taken */

@@ -68,6 +68,7 @@ void mixed_stacks_forget(struct mixed_stacks *stacks)
 {
 	memory_destroy(stacks->objects);
 	stacks->objects = NULL;
+	merge_facts_clear(&stacks->facts); /* something wrong may have been learned from a stack that was cut */
 	machine_code_refresh(stacks->walker.code);
 }
 

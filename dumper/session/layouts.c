@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/releases.h"
 #include "session/digest.h"
@@ -15,6 +14,7 @@
 #include "store/generate.h"
 #include "store/lists.h"
 #include "store/made.h"
+#include "target/live.h"
 
 /* The most layouts for this Ruby that are tried. */
 #define KEPT_TRIES 8
@@ -127,24 +127,6 @@ static struct error *no_layout(const struct session *session, const struct layou
 	return error;
 }
 
-/* Whether two paths lead to the same file. */
-static bool is_same(const char *one, const char *other)
-{
-	struct stat a, b;
-
-	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-/* Whether a process sees the same files under the same paths as rbdump. */
-static bool shares_our_files(pid_t pid)
-{
-	char root[64], mounts[64];
-
-	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	snprintf(mounts, sizeof(mounts), "/proc/%d/ns/mnt", pid);
-	return is_same(root, "/") && is_same(mounts, "/proc/self/ns/mnt");
-}
-
 static struct error *generate(struct session *session, const struct layout_wish *wish)
 {
 	char root[64] = "";
@@ -152,7 +134,7 @@ static struct error *generate(struct session *session, const struct layout_wish 
 	layout_found_clear(&session->layout);
 	if (session->module->fd < 0)
 		return error_create(EXIT_NO_RUBY, "%s is missing, or is not the file that ran", session->module->path);
-	if (session->target->operations->runs && !shares_our_files(session->target->pid))
+	if (session->target->operations->runs && !live_shares_files(session->target->pid))
 		snprintf(root, sizeof(root), "/proc/%d/root", session->target->pid);
 	return layout_generate(wish, session->module->fd, session->module->path, root, &session->layout);
 }

@@ -1,5 +1,6 @@
 #include "session/open.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -37,7 +38,10 @@ static struct error *open_session(struct session *session, const char *ruby_vers
 		return error;
 	roots_from_module(session->module, &session->module_roots);
 	/* The stacks of Ruby are shown even if their native functions cannot be named within the time limit. */
-	mixed.names_s = ((time_limit_s != 0 ? time_limit_s : TIME_LIMIT_S) + 1) / 2;
+	mixed.names_ms = (time_limit_s == 0		  ? TIME_LIMIT_S
+			  : time_limit_s < UINT_MAX / 500 ? time_limit_s
+							  : UINT_MAX / 500) *
+			 500;
 	if (native->which != MIXED_NONE)
 		error = mixed_create(&mixed, session->target, session->module, &session->mixed);
 	if (error)

@@ -366,3 +366,20 @@ struct error *live_open(pid_t pid, struct target **ret)
 		*ret = target;
 	return error;
 }
+
+/* Whether two paths lead to the same file. */
+static bool is_same_file(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool live_shares_files(pid_t pid)
+{
+	char root[64], mounts[64];
+
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	snprintf(mounts, sizeof(mounts), "/proc/%d/ns/mnt", pid);
+	return is_same_file(root, "/") && is_same_file(mounts, "/proc/self/ns/mnt");
+}

@@ -31,4 +31,10 @@ struct error *live_check_calls(const struct target *target);
  */
 bool live_is_gone(const struct target *target);
 
+/*
+ * Whether a process sees the same files under the same paths as rbdump: it has the same root folder, in the same mount
+ * namespace. False if that is not known.
+ */
+bool live_shares_files(pid_t pid);
+
 #endif

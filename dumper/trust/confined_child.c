@@ -7,10 +7,15 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/close_files.h"
 #include "trust/confine.h"
+
+/* How often, and after which time, it is looked whether a child that was killed has ended: for a second in all. */
+#define END_TRIES 1000
+#define END_NS	  1000000L
 
 _Static_assert(CONFINED_FILES_MAX + 1 <= CLOSE_EXCEPT_MAX, "the kept files and the socket");
 
@@ -49,8 +54,14 @@ int confined_child_end(struct confined_child *child, bool kill_it)
 	close(child->fd);
 	if (kill_it)
 		kill(child->pid, SIGKILL);
-	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	for (int tries = 0; tries < END_TRIES; tries += kill_it) {
+		const pid_t ended = waitpid(child->pid, &status, kill_it ? WNOHANG : 0);
+
+		if (ended != 0 && (ended > 0 || errno != EINTR))
+			break;
+		if (ended == 0)
+			nanosleep(&(struct timespec){.tv_nsec = END_NS}, NULL);
+	}
 	*child = (struct confined_child){.fd = -1};
 	return status;
 }

@@ -31,9 +31,10 @@ struct error *confined_child_start(confined_work *work, void *context, struct co
 
 /*
  * Closes the socket, waits until the child has ended, and sets child->pid to 0.
- *   kill_it  if true, kills the child first; if false, the child must end by itself, at the latest when it finds the
- *            socket closed
- * Returns the status of the child, as in waitpid(2).
+ *   kill_it  if true, kills the child first, and waits for at most a second: the child may be stuck in the kernel, where
+ *            it reads from a file system that does not answer. If false, the child must end by itself, at the latest
+ *            when it finds the socket closed
+ * Returns the status of the child, as in waitpid(2); 0 if it has not ended.
  */
 int confined_child_end(struct confined_child *child, bool kill_it);
 
@@ -58,7 +59,10 @@ struct confinement {
  */
 const char *confined_child_confine(const struct confinement *confinement, int *answer);
 
-/* Writes bytes to the socket, all of them. Returns false if the parent has closed its end. */
+/*
+ * Writes bytes to the socket, all of them. Returns false if that fails. If the parent has closed its end, SIGPIPE ends the
+ * child.
+ */
 bool confined_child_put(int answer, const void *bytes, size_t length);
 
 #endif

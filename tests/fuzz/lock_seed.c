@@ -100,6 +100,8 @@ void reserve_locks(struct writer *w)
 	allocate(w, LOCK_FRAMES * size_of(w, S_cfp));
 	allocate(w, size_of(w, S_thread));
 	allocate(w, size_of(w, S_ec));
+	if (w->heap.next != locks_context(w->layout) + (size_of(w, S_ec) + 7) / 8 * 8)
+		end_by_abort("the threads that wait are not where locks.h says");
 }
 
 void put_locks(struct writer *w)

@@ -112,6 +112,7 @@ struct waits_outcome waits_run(const struct ruby *ruby)
 	struct trace *trace = make_trace(ruby, stacks);
 	struct waits_outcome ret = {0};
 
+	memory_count_own_time(ruby->memory); /* and not that of whoever else runs */
 	memory_limit(ruby->memory, LIMIT_NS);
 	require(session_waits_read(ruby, trace, stacks, ENTRIES));
 	memory_limit(ruby->memory, 0);

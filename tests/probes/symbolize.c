@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		return EXIT_USAGE;
-	error = symbolizer_open((pid_t)strtol(argv[1], NULL, 10), 60, &symbolizer);
+	error = symbolizer_open((pid_t)strtol(argv[1], NULL, 10), 60000, &symbolizer);
 	if (error) {
 		enum exit_status status = error->status;
 

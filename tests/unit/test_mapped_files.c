@@ -220,7 +220,7 @@ static void test_symbols(void **state)
 	const uint64_t base = *(uint64_t *)*state;
 	struct symbolizer *symbolizer;
 
-	assert_null(symbolizer_open(getpid(), 60, &symbolizer));
+	assert_null(symbolizer_open(getpid(), 60000, &symbolizer));
 	assert_symbol(symbolizer, base + ONE + 4, "one", 4, ONE + 4);
 	assert_symbol(symbolizer, base + OTHER + 8, "other", 8, OTHER + 8);
 	symbolizer_close(symbolizer);
