@@ -58,6 +58,16 @@ def test_from_a_server(rbdump, ruby, split, tmp_path):
     assert {frame["path"] for frame in found} == {str(HERE / "mixed.c")}
 
 
+@pytest.mark.parametrize("limit", [{}, {"DEBUGINFOD_TIMEOUT": "0"}, {"DEBUGINFOD_MAXTIME": "0"}], ids=["limits", "no timeout", "any time"])
+def test_server_that_has_nothing(rbdump, ruby, split, tmp_path, monkeypatch, limit):
+    """It has answered, so no names are missing that it could have."""
+    for name, value in limit.items():
+        monkeypatch.setenv(name, value)
+    with Mixed(ruby, split, depth=1) as mixed, debuginfod.serving(tmp_path) as (url, asked):
+        answer = dump_with(rbdump, mixed.pid, url, tmp_path / "cache")
+    assert asked and "native_names_missing" not in answer
+
+
 def check_silence(answer, plain, why):
     """The stacks of Ruby are whole, and it is said why names may be missing."""
     assert re.search(why, answer["native_names_missing"]), answer["native_names_missing"]

@@ -5,12 +5,12 @@ import os
 
 import pytest
 from conftest import note_not_applicable
+from harness.busy import Busy
+from harness.busy import Extension as BusyExtension
 from harness.dump import dump, run
 from harness.mixed import Extension, Mixed
 from harness.native import is_suspended, native
 from harness.recording import Recording, record, report
-from test_native_frames import Busy
-from test_native_frames import Extension as BusyExtension
 
 USAGE = 64
 

@@ -21,6 +21,8 @@
  */
 #define SERVER_MAX_S 10u
 
+#define LIMIT_MAX_S 31536000L
+
 /* What was read of a mapped file. */
 struct read_file {
 	Dwfl_Module *module; /* NULL: not read yet, or damaged */
@@ -84,12 +86,13 @@ static int search(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr
 	return fd;
 }
 
-/* The time in an environment variable of libdebuginfod, in ns. */
+/* The time in an environment variable of libdebuginfod, in ns. There, 0 is no limit; a limit of a year is none either. */
 static long long limit_ns(const char *variable)
 {
-	const char *seconds = getenv(variable);
+	const char *text = getenv(variable);
+	const long seconds = text ? strtol(text, NULL, 10) : 0;
 
-	return (seconds ? strtol(seconds, NULL, 10) : 0) * 1000000000LL;
+	return (seconds > 0 && seconds < LIMIT_MAX_S ? seconds : LIMIT_MAX_S) * 1000000000LL;
 }
 
 /*

@@ -37,7 +37,7 @@ struct kernel_stream {
 	struct old_objects *old;
 	struct sample sample;
 	struct native_frames *native; /* NULL: native frames are not wanted */
-	struct inner_functions native_stack;
+	struct inner_functions inner;
 	struct time_slots slots;
 	struct kernel_threads threads;
 
@@ -116,7 +116,7 @@ static const struct observation *keep(struct kernel_stream *stream, const struct
 	const uint64_t now_ns = monotonic_ns();
 
 	begin_observation(stream, follow, time_ns);
-	stream->seen.native = stream->native ? &stream->native_stack : NULL;
+	stream->seen.native = stream->native ? &stream->inner : NULL;
 	stream->seen.keeps = true;
 	stream->seen.kept = slot;
 	stream->seen.stack = stream->sample.cache.entry;
@@ -178,7 +178,7 @@ static const struct observation *take_stack(struct kernel_stream *stream, const 
 		return NULL;
 	}
 	if (stream->native)
-		native_frames_take(stream->native, &stream->sample, &stream->native_stack);
+		native_frames_take(stream->native, &stream->sample, &stream->inner);
 	if (of_clock) {
 		collects =
 		    kernel_process_collects(stream->session->ruby.layout, record, stream->sample.cache.collecting);
@@ -290,7 +290,7 @@ static bool read_long_wait(struct kernel_stream *stream, struct kernel_follow *f
 	if (!task_sleeps_on(&follow->subject.task, &look))
 		return false;
 	if (stream->native)
-		native_frames_take(stream->native, &stream->sample, &stream->native_stack);
+		native_frames_take(stream->native, &stream->sample, &stream->inner);
 	/* It is not known of the first wait when that began. */
 	const uint64_t out_ns = kernel_maps_thread(&stream->options.maps, follow->subject.tid).out_ns;
 	return out_ns == 0 || out_ns == follow->line.began_ns;

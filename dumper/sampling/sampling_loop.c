@@ -19,7 +19,7 @@
 #define QUEUE_BYTES	  (8u << 20)
 #define QUEUE_WHOLE_BYTES (32u << 20) /* if they have their native stacks with them */
 
-/* How often native_frames_forget() is called. */
+/* How often native_frames_forget() or mixed_stacks_forget() is called. */
 #define FORGET_NS 5000000000L
 
 /* The least time between two checks of the CPU time that was taken. */
@@ -32,9 +32,9 @@ struct sampling_loop {
 	struct rounds *rounds;
 	struct native_frames *native; /* NULL: not wanted, or only with all others */
 	struct mixed_stacks *mixed;   /* NULL: not all native functions are wanted */
-	struct inner_functions native_stack;
+	struct inner_functions inner;
 	struct observation seen;      /* the last observation, with native frames */
-	struct timespec forgotten;    /* when native_frames_forget() was called last */
+	struct timespec forgotten;    /* when what is known of methods was last forgotten */
 	struct timespec period_start; /* when the period of the next round begins; 0: there was no round */
 	long long offset;	      /* how long after that the deadline of the next round is, in ns */
 	uint64_t random;	      /* of the offsets (base/random.h) */
@@ -168,13 +168,13 @@ static const struct observation *add_native(struct sampling_loop *loop, const st
 		return seen;
 	}
 	/* If there is no sample, there was no room for it. */
-	loop->native_stack.count = 0;
-	loop->native_stack.cut = true;
+	loop->inner.count = 0;
+	loop->inner.cut = true;
 	watchdog_reads(READING_NAMES);
 	if (seen->sample)
-		native_frames_take(loop->native, seen->sample, &loop->native_stack);
+		native_frames_take(loop->native, seen->sample, &loop->inner);
 	watchdog_has_read(READING_NAMES);
-	seen->native = &loop->native_stack;
+	seen->native = &loop->inner;
 	if (seen->sample && seen->sample->cache.result == CACHE_HIT)
 		seen->sample = NULL;
 	return seen;

@@ -81,11 +81,12 @@ static const struct layout_window *find_window(const struct sampler *sampler, co
 	const struct session *session = sampler->session;
 	const struct layout_window *window = session_window(session, tracee->registers.rip);
 	const uint64_t *words = sampler->native;
+	const size_t nr_words = (length < NATIVE_READ_MAX ? length : NATIVE_READ_MAX) / 8;
 
 	*interrupted = false;
 	if (window || !session_has_windows(session) || !is_outside_ruby(sampler, tracee))
 		return window;
-	for (size_t i = 1; i + SAVED_SELECTORS < (length < NATIVE_READ_MAX ? length : NATIVE_READ_MAX) / 8; i++) {
+	for (size_t i = 1; i + SAVED_SELECTORS < nr_words; i++) {
 		if ((words[i + SAVED_SELECTORS] & 0xffff) != USER_CODE_SELECTOR ||
 		    words[i + SAVED_RSP] <= tracee->registers.rsp)
 			continue;

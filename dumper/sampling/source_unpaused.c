@@ -142,7 +142,6 @@ static void copy_native_asleep(struct sampler *sampler, const struct subject *su
 {
 	struct unwind_registers registers = {.known = 1u << UNWIND_RSP};
 	uint64_t *const sp = &registers.of[UNWIND_RSP];
-
 	struct native_read read;
 
 	if (!task_place(&subject->task, &registers.ip, sp))

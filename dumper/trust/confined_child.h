@@ -30,10 +30,10 @@ typedef bool confined_work(void *context, int answer);
 struct error *confined_child_start(confined_work *work, void *context, struct confined_child *child);
 
 /*
- * Closes the socket, waits until the child has ended, and sets child->pid to 0.
- *   kill_it  if true, kills the child first, and waits for at most a second: the child may be stuck in the kernel, where
- *            it reads from a file system that does not answer. If false, the child must end by itself, at the latest
- *            when it finds the socket closed
+ * Closes the socket, waits until the child has ended, and sets child->pid to 0. After a second, kills the child. Waits for
+ * at most another second then: the child may be stuck in the kernel, where it reads from a file system that does not
+ * answer.
+ *   kill_it  whether to kill the child at once
  * Returns the status of the child, as in waitpid(2); 0 if it has not ended.
  */
 int confined_child_end(struct confined_child *child, bool kill_it);
